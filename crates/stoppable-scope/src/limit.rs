@@ -1,0 +1,42 @@
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::deadline::Deadline;
+
+/// How long a timed call may take: a `Duration`, counted from its first poll, or a [`Deadline`].
+#[derive(Debug, Clone, Copy)]
+pub struct Limit(Kind);
+
+#[derive(Debug, Clone, Copy)]
+enum Kind {
+    After(Duration),
+    At(Deadline),
+}
+
+impl Limit {
+    pub(crate) fn begin(self) -> Deadline {
+        match self.0 {
+            Kind::After(timeout) => Deadline::after(timeout),
+            Kind::At(deadline) => deadline,
+        }
+    }
+}
+
+impl From<Duration> for Limit {
+    fn from(timeout: Duration) -> Self {
+        Self(Kind::After(timeout))
+    }
+}
+
+impl From<Deadline> for Limit {
+    fn from(deadline: Deadline) -> Self {
+        Self(Kind::At(deadline))
+    }
+}
+
+impl From<Instant> for Limit {
+    fn from(instant: Instant) -> Self {
+        Self(Kind::At(Deadline::at(instant)))
+    }
+}

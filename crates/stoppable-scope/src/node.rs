@@ -1,0 +1,259 @@
+//! The state of one scope, and the tree they form.
+//!
+//! Truth is in each node alone: the requests made *on it*. Whether a scope is cancelled is found by
+//! walking up. Two bits, `HINT_CANCEL` and `HINT_STOP`, say that the walk may find something; they are
+//! pushed down the tree by whoever makes a request, before anybody is woken, and never taken away: after
+//! an `uncancel` the waits below walk in vain, which costs them a few loads.
+
+mod announce;
+mod deadline;
+mod links;
+mod requests;
+mod wakers;
+
+use std::panic::Location;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use crossbeam_utils::atomic::AtomicCell;
+use parking_lot::Mutex;
+use slab::Slab;
+
+use crate::deadline::Deadline;
+use crate::name::Name;
+use crate::request::{Request, ScopeId};
+
+pub(crate) use deadline::Ticks;
+use links::Links;
+pub(crate) use links::Step;
+pub(crate) use wakers::Registration;
+use wakers::Wakers;
+
+/// What a scope is the scope of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ScopeKind {
+    /// Made by hand, with [`Scope::new`](crate::Scope::new) or from a token.
+    Scope,
+    /// A future that is polled in a scope which is not the one around it.
+    Entry,
+    /// A group and its body.
+    Group,
+    /// One task of a group.
+    Task,
+    /// A timed call.
+    Timeout,
+    /// A cleanup section: nothing above it cancels what is inside.
+    Cleanup,
+    /// Work that has left the deadlines above it.
+    WithoutDeadline,
+}
+
+/// A request on this scope or above may stand.
+const HINT_CANCEL: u32 = 1;
+/// This scope or one above may have been asked to stop.
+const HINT_STOP: u32 = 1 << 1;
+/// A request was made on this scope. Changed under the lock.
+const OWN_CANCEL: u32 = 1 << 2;
+/// This scope was asked to stop.
+const OWN_STOP: u32 = 1 << 3;
+/// `wakers.root` is set: a frame is polled under that waker. Changed under the lock.
+const REGISTERED: u32 = 1 << 4;
+/// `links` has more to say than `parent`. Changed under the lock.
+const RELINKED: u32 = 1 << 5;
+/// The deadline of this scope has been delivered as a request.
+const EXPIRED: u32 = 1 << 6;
+/// The future of this scope has ended.
+const ENDED: u32 = 1 << 7;
+/// A user has moved the deadline.
+const RESCHEDULED: u32 = 1 << 8;
+
+/// One scope. Public for the crates of this workspace only.
+#[derive(Debug)]
+#[doc(hidden)]
+pub struct Node {
+    id: ScopeId,
+    kind: ScopeKind,
+    bits: AtomicU32,
+    name: Name,
+    site: &'static Location<'static>,
+    last_wait: AtomicCell<Option<&'static Location<'static>>>,
+    deadline: AtomicU64,
+    /// Nanoseconds, `u64::MAX` for none given.
+    grace: AtomicU64,
+    /// The scope around this one when it was made. Cleared only by `Drop`.
+    parent: Option<Arc<Node>>,
+    /// Where `parent.children` has this node.
+    slot: AtomicUsize,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    requests: Vec<Request>,
+    children: Slab<std::sync::Weak<Node>>,
+    wakers: Wakers,
+    cold: Option<Box<Cold>>,
+}
+
+/// What few scopes ever have.
+#[derive(Debug, Default)]
+struct Cold {
+    links: Links,
+    token: Option<crate::token::TokenLink>,
+    /// How often waits of this task have answered which request.
+    answers: Option<(Request, u32)>,
+    cleanup_limit: Option<Duration>,
+}
+
+impl Node {
+    /// A new scope below `parent`, already aware of what was asked above.
+    pub fn new(
+        kind: ScopeKind,
+        name: Name,
+        site: &'static Location<'static>,
+        parent: Option<Arc<Node>>,
+    ) -> Arc<Self> {
+        let node = Arc::new(Self {
+            id: ScopeId::next(),
+            kind,
+            bits: AtomicU32::new(0),
+            name,
+            site,
+            last_wait: AtomicCell::new(None),
+            deadline: AtomicU64::new(Ticks::NEVER),
+            grace: AtomicU64::new(u64::MAX),
+            parent,
+            slot: AtomicUsize::new(0),
+            state: Mutex::default(),
+        });
+        if let Some(parent) = &node.parent {
+            // First the entry, then the look at the hint: a request made in between finds one or
+            // the other.
+            node.slot.store(parent.add_child(&node), Ordering::Relaxed);
+            node.inherit(parent);
+        }
+        node
+    }
+
+    /// Which scope this is.
+    pub fn id(&self) -> ScopeId {
+        self.id
+    }
+
+    /// What it is the scope of.
+    pub fn kind(&self) -> ScopeKind {
+        self.kind
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &Name {
+        &self.name
+    }
+
+    /// Where in the user's code it was made.
+    pub fn site(&self) -> &'static Location<'static> {
+        self.site
+    }
+
+    /// The stoppable wait in which this task was pending last.
+    pub fn last_wait(&self) -> Option<&'static Location<'static>> {
+        self.last_wait.load()
+    }
+
+    pub(crate) fn set_last_wait(&self, site: &'static Location<'static>) {
+        self.last_wait.store(Some(site));
+    }
+
+    /// How long this scope goes on after it was asked, where somebody has said so.
+    pub fn grace(&self) -> Option<Duration> {
+        match self.grace.load(Ordering::Relaxed) {
+            u64::MAX => None,
+            nanos => Some(Duration::from_nanos(nanos)),
+        }
+    }
+
+    /// Gives this scope a grace; the largest that counts is 584 years.
+    pub fn set_grace(&self, grace: Duration) {
+        let nanos = u64::try_from(grace.as_nanos()).unwrap_or(u64::MAX).min(u64::MAX - 1);
+        self.grace.store(nanos, Ordering::Relaxed);
+    }
+
+    /// How long all cleanup sections together may take after a request, here and below.
+    pub fn set_cleanup_limit(&self, limit: Duration) {
+        self.state.lock().cold().cleanup_limit = Some(limit);
+    }
+
+    /// The nearest such limit; 60 s where nobody has given one.
+    pub(crate) fn cleanup_limit(self: &Arc<Self>) -> Duration {
+        self.ascend(&mut |node| match node.state.lock().cold.as_ref().and_then(|c| c.cleanup_limit) {
+            Some(limit) => Step::Found(limit),
+            None => Step::Up,
+        })
+        .unwrap_or(Duration::from_secs(60))
+    }
+
+    /// Marks the end of the future that this scope belongs to.
+    pub fn end(&self) {
+        self.bits.fetch_or(ENDED, Ordering::AcqRel);
+    }
+
+    /// Whether that future has ended.
+    pub fn has_ended(&self) -> bool {
+        self.bits() & ENDED != 0
+    }
+
+    fn bits(&self) -> u32 {
+        self.bits.load(Ordering::Acquire)
+    }
+
+    fn set(&self, bits: u32) {
+        self.bits.fetch_or(bits, Ordering::AcqRel);
+    }
+
+    /// Whether the frame of this scope is the root of a task.
+    pub(crate) fn is_root(&self) -> bool {
+        self.kind == ScopeKind::Task
+    }
+
+    fn masks(&self) -> bool {
+        self.kind == ScopeKind::Cleanup
+    }
+
+    /// Counts one more answer of this task to `request`. Tells how many it has given before.
+    pub(crate) fn answer(&self, request: &Request) -> u32 {
+        let mut state = self.state.lock();
+        let answers = &mut state.cold().answers;
+        match answers {
+            Some((known, count)) if known.is(request) => {
+                *count = count.saturating_add(1);
+                *count - 1
+            }
+            _ => {
+                let old = answers.replace((request.clone(), 1));
+                drop(state);
+                drop(old);
+                0
+            }
+        }
+    }
+
+    /// How often waits of this task have answered `request`.
+    pub(crate) fn answers_to(&self, request: &Request) -> u32 {
+        let state = self.state.lock();
+        let answers = state.cold.as_ref().and_then(|cold| cold.answers.as_ref());
+        answers.map_or(0, |(known, count)| if known.is(request) { *count } else { 0 })
+    }
+
+    /// The effective deadline: the earliest from here up to where one was left.
+    pub fn effective_deadline(self: &Arc<Self>) -> Deadline {
+        Ticks::to_deadline(self.earliest_ticks())
+    }
+}
+
+impl State {
+    fn cold(&mut self) -> &mut Cold {
+        self.cold.get_or_insert_default()
+    }
+}

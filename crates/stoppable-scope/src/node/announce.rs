@@ -1,0 +1,97 @@
+//! Telling a whole subtree: first the hints, then the waits that have a waker of their own, then the
+//! roots, deepest first. A root that is polled after that polls waits which know already.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::task::Waker;
+
+use super::{HINT_CANCEL, HINT_STOP, Node, Step};
+use crate::request::Request;
+use crate::token::TokenLink;
+
+#[derive(Default)]
+struct Audience {
+    waits: Vec<Waker>,
+    tokens: Vec<TokenLink>,
+    roots: Vec<Waker>,
+}
+
+impl Node {
+    pub(super) fn announce_cancel(self: &Arc<Self>, request: &Request) {
+        let hosted = !self.is_root() && !self.is_registered();
+        let mut audience = self.descend(HINT_CANCEL);
+        for token in audience.tokens.drain(..) {
+            token.cancel();
+        }
+        wake(audience.waits.drain(..));
+        request.set_announced();
+        wake(audience.roots.drain(..).rev());
+        if hosted {
+            self.wake_host();
+        }
+    }
+
+    pub(super) fn announce_stop(self: &Arc<Self>) {
+        let mut audience = self.descend(HINT_STOP);
+        wake(audience.waits.drain(..));
+    }
+
+    /// Tells those below a node that has moved what it has learned.
+    pub(super) fn push_hints(self: &Arc<Self>) {
+        let bits = self.bits();
+        if bits & HINT_CANCEL != 0 {
+            let audience = self.descend(HINT_CANCEL);
+            wake(audience.waits.into_iter().chain(audience.roots.into_iter().rev()));
+        }
+        if bits & HINT_STOP != 0 {
+            self.announce_stop();
+        }
+    }
+
+    fn descend(self: &Arc<Self>, hint: u32) -> Audience {
+        let mut audience = Audience::default();
+        let mut rest = vec![Arc::clone(self)];
+        while let Some(node) = rest.pop() {
+            node.set(hint);
+            let cancel = hint == HINT_CANCEL;
+            if cancel {
+                audience.roots.extend(node.take_root());
+            }
+            let mut state = node.state.lock();
+            for (_, listener) in state.wakers.waits.iter_mut().flat_map(|waits| waits.iter_mut()) {
+                if cancel || listener.on_stop {
+                    audience.waits.extend(listener.waker.take());
+                }
+            }
+            // A cleanup section hears of it, to shorten its limit; what is inside does not.
+            if cancel && node.masks() && !Arc::ptr_eq(&node, self) {
+                continue;
+            }
+            if cancel {
+                let handed_out = |token: &mut TokenLink| token.is_handed_out();
+                let token = state.cold.as_mut().and_then(|cold| cold.token.take_if(handed_out));
+                audience.tokens.extend(token);
+            }
+            rest.extend(state.children.iter().filter_map(|(_, child)| child.upgrade()));
+        }
+        audience
+    }
+
+    /// Wakes whoever polls the frame of this scope: the nearest registration from here up.
+    pub(crate) fn wake_host(self: &Arc<Self>) {
+        let host = self.ascend(&mut |node| {
+            let waker = if node.is_registered() { node.take_root() } else { None };
+            waker.map_or(Step::Up, Step::Found)
+        });
+        wake(host);
+    }
+}
+
+/// Wakes them all, also when one of them panics.
+fn wake(wakers: impl IntoIterator<Item = Waker>) {
+    for waker in wakers {
+        if catch_unwind(AssertUnwindSafe(|| waker.wake())).is_err() {
+            tracing::error!("a waker panicked while a cancel was announced");
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! How nodes hold one another. A child holds its parent; the parent knows its children weakly.
+
+use std::mem;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use super::{HINT_CANCEL, HINT_STOP, Node, OWN_CANCEL, RELINKED};
+
+/// What has changed about the parents of a node since it was made.
+#[derive(Debug, Default)]
+pub(super) struct Links {
+    /// The future moved to another scope, which now takes the place of `parent`.
+    moved: Option<Link>,
+    /// A second scope above: a future that was entered into a scope from within another is in both.
+    also: Option<Link>,
+}
+
+#[derive(Debug)]
+struct Link {
+    parent: Arc<Node>,
+    slot: usize,
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        self.parent.remove_child(self.slot);
+    }
+}
+
+/// Where a walk up goes next.
+pub(crate) enum Step<T> {
+    Up,
+    /// Not beyond this node.
+    Stop,
+    Found(T),
+}
+
+impl Node {
+    pub(super) fn add_child(&self, child: &Arc<Self>) -> usize {
+        self.state.lock().children.insert(Arc::downgrade(child))
+    }
+
+    fn remove_child(&self, slot: usize) {
+        let weak = self.state.lock().children.try_remove(slot);
+        drop(weak);
+    }
+
+    /// Takes over what `parent` may have been asked.
+    pub(super) fn inherit(&self, parent: &Self) {
+        let above = parent.bits();
+        let cancel = if parent.masks() { above & OWN_CANCEL != 0 } else { above & HINT_CANCEL != 0 };
+        let mut hints = above & HINT_STOP;
+        if cancel || self.masks() && above & HINT_CANCEL != 0 {
+            hints |= HINT_CANCEL;
+        }
+        if hints != 0 {
+            self.set(hints);
+        }
+    }
+
+    /// Whether `scope` is what stands directly above.
+    pub fn is_child_of(&self, scope: &Arc<Self>) -> bool {
+        if self.bits() & RELINKED == 0 {
+            return self.parent.as_ref().is_some_and(|parent| Arc::ptr_eq(parent, scope));
+        }
+        let state = self.state.lock();
+        let links = state.cold.as_ref().map(|cold| &cold.links);
+        match links.and_then(|links| links.moved.as_ref()) {
+            Some(link) => Arc::ptr_eq(&link.parent, scope),
+            None => self.parent.as_ref().is_some_and(|parent| Arc::ptr_eq(parent, scope)),
+        }
+    }
+
+    /// From now on below `scope`: a future belongs to the scope that polls it.
+    pub fn move_below(self: &Arc<Self>, scope: &Arc<Self>) {
+        self.relink(scope, |links| &mut links.moved);
+    }
+
+    /// From now on below `scope` too.
+    pub(crate) fn also_below(self: &Arc<Self>, scope: &Arc<Self>) {
+        self.relink(scope, |links| &mut links.also);
+    }
+
+    fn relink(self: &Arc<Self>, scope: &Arc<Self>, which: fn(&mut Links) -> &mut Option<Link>) {
+        let link = Link { parent: Arc::clone(scope), slot: scope.add_child(self) };
+        let old = {
+            let mut state = self.state.lock();
+            let old = which(&mut state.cold().links).replace(link);
+            self.set(RELINKED);
+            old
+        };
+        drop(old);
+        self.inherit(scope);
+        // What was entered below this node meanwhile has to hear of it too.
+        self.push_hints();
+    }
+
+    /// The scope directly above.
+    pub(crate) fn above(&self) -> Option<Arc<Self>> {
+        let moved = if self.bits() & RELINKED == 0 { None } else { self.links().0 };
+        moved.or_else(|| self.parent.clone())
+    }
+
+    /// Visits this node and those above it, nearest first.
+    pub(crate) fn ascend<T>(self: &Arc<Self>, visit: &mut dyn FnMut(&Arc<Self>) -> Step<T>) -> Option<T> {
+        let mut node = self;
+        loop {
+            match visit(node) {
+                Step::Up => {}
+                Step::Stop => return None,
+                Step::Found(found) => return Some(found),
+            }
+            if node.bits() & RELINKED != 0 {
+                let (moved, also) = node.links();
+                if let Some(found) = also.and_then(|also| also.ascend(visit)) {
+                    return Some(found);
+                }
+                if let Some(moved) = moved {
+                    return moved.ascend(visit);
+                }
+            }
+            node = node.parent.as_ref()?;
+        }
+    }
+
+    fn links(&self) -> (Option<Arc<Self>>, Option<Arc<Self>>) {
+        let state = self.state.lock();
+        let Some(cold) = &state.cold else { return (None, None) };
+        let parent = |link: &Option<Link>| link.as_ref().map(|link| Arc::clone(&link.parent));
+        (parent(&cold.links.moved), parent(&cold.links.also))
+    }
+
+    /// Those below that are alive.
+    pub(crate) fn children(&self) -> Vec<Arc<Self>> {
+        self.state.lock().children.iter().filter_map(|(_, child)| child.upgrade()).collect()
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        let mut slot = self.slot.load(Ordering::Relaxed);
+        let mut parent = self.parent.take();
+        // A chain of thousands of scopes is taken apart in a loop, not by recursion.
+        while let Some(node) = parent {
+            node.remove_child(slot);
+            parent = Arc::into_inner(node).and_then(|mut node| {
+                slot = node.slot.load(Ordering::Relaxed);
+                mem::take(&mut node.parent)
+            });
+        }
+    }
+}

@@ -1,0 +1,266 @@
+use std::future::Future;
+use std::marker::PhantomData;
+use std::panic::Location;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use pin_project::pin_project;
+
+use crate::ambient;
+use crate::cancelled::Cancelled;
+use crate::chain;
+use crate::elapsed::Elapsed;
+use crate::frame::{Ended, Frame, Rule};
+use crate::limit::Limit;
+use crate::name::Name;
+use crate::node::{Node, ScopeKind};
+use crate::reason::Reason;
+use crate::request::Request;
+use crate::task_error::{TaskFailureError, request_in};
+use crate::timeout_error::TimeoutError;
+use crate::timeout_handle::TimeoutHandle;
+
+/// Bounds a piece of work: a scope that cancels itself at its deadline.
+///
+/// `limit` is a `Duration`, counted from the first poll, or a [`Deadline`], shared with others. At the
+/// limit the work is *asked*: its stoppable waits answer [`Cancelled`], and what then still waits is
+/// dropped. So the call returns late by as much as the cleanup sections inside it take;
+/// [`Deadline::cut`] never does.
+///
+/// A limit of zero, or a deadline that has passed, never starts the work. Nested limits only shrink: an
+/// enclosing deadline that comes first ends this call with [`TimeoutError::Cancelled`].
+///
+/// How it ends: the work's `Ok` wins, then the work's own error. If the work was cancelled, an enclosing
+/// scope that is cancelled or overdue gives [`TimeoutError::Cancelled`], else this deadline gives
+/// [`TimeoutError::Elapsed`].
+///
+/// asyncio's `timeout` and trio's `fail_after` are the models; unlike theirs, only its own expiry becomes
+/// an elapsed error.
+///
+/// # Cancel safety
+///
+/// That of the work. Dropping the call drops the work.
+///
+/// # Errors
+///
+/// [`TimeoutError`].
+///
+/// # Panics
+///
+/// When it has to arm its timer outside of a tokio runtime with time enabled.
+///
+/// # Examples
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread", start_paused = true)] async fn main() {
+/// use std::time::Duration;
+/// use stoppable_scope::{TimeoutError, ok, with_timeout};
+///
+/// let slow = with_timeout(Duration::from_millis(50), async {
+///     tokio::time::sleep(Duration::from_secs(10)).await;
+///     ok("too late")
+/// });
+/// assert!(matches!(slow.await, Err(TimeoutError::Elapsed(_))));
+/// # }
+/// ```
+#[track_caller]
+#[doc(alias = "wait_for")]
+#[doc(alias = "timeout_at")]
+#[doc(alias = "fail_after")]
+pub fn with_timeout<F, T, E, M>(limit: impl Into<Limit>, future: F) -> Timeout<F, M>
+where
+    F: Future<Output = Result<T, E>>,
+    E: TaskFailureError<M>,
+{
+    Timeout {
+        future: Some(future),
+        limit: limit.into(),
+        grace: None,
+        site: Location::caller(),
+        state: State::New(None),
+        marker: PhantomData,
+    }
+}
+
+/// [`with_timeout`] for work that wants to look at its own limit, or to move it.
+///
+/// # Cancel safety
+///
+/// That of the work. Dropping the call drops the work.
+///
+/// # Errors
+///
+/// [`TimeoutError`].
+///
+/// # Examples
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread", start_paused = true)] async fn main() {
+/// use std::time::Duration;
+/// use stoppable_scope::{Deadline, ok, with_timeout_handle};
+///
+/// let work = with_timeout_handle(Duration::from_secs(1), |timeout| async move {
+///     for _chunk in 0..3 {
+///         // Each chunk that arrives earns the next one a second.
+///         timeout.reschedule(Deadline::after(Duration::from_secs(1)))?;
+///         tokio::time::sleep(Duration::from_millis(900)).await;
+///     }
+///     ok(())
+/// });
+/// assert!(work.await.is_ok());
+/// # }
+/// ```
+#[track_caller]
+pub fn with_timeout_handle<F, T, E, M>(
+    limit: impl Into<Limit>,
+    work: impl FnOnce(TimeoutHandle) -> F,
+) -> Timeout<F, M>
+where
+    F: Future<Output = Result<T, E>>,
+    E: TaskFailureError<M>,
+{
+    let node = new_node(Location::caller(), None);
+    let mut timeout = with_timeout(limit, work(TimeoutHandle::new(Arc::clone(&node))));
+    timeout.state = State::New(Some(node));
+    timeout
+}
+
+fn new_node(site: &'static Location<'static>, parent: Option<Arc<Node>>) -> Arc<Node> {
+    Node::new(ScopeKind::Timeout, Name::from_static("timeout"), site, parent)
+}
+
+/// The future of [`with_timeout`].
+#[derive(Debug)]
+#[must_use = "futures do nothing unless awaited"]
+#[pin_project]
+pub struct Timeout<F, M> {
+    #[pin]
+    future: Option<F>,
+    limit: Limit,
+    grace: Option<Duration>,
+    site: &'static Location<'static>,
+    state: State,
+    marker: PhantomData<fn() -> M>,
+}
+
+#[derive(Debug)]
+enum State {
+    /// With the scope, where a handle was made of it.
+    New(Option<Arc<Node>>),
+    Running(Frame),
+    Ended,
+}
+
+impl<F, M> Timeout<F, M> {
+    /// How long the work may go on after it was asked, whoever asked. None by default: what still waits
+    /// after it was asked is dropped at once.
+    pub fn grace(mut self, grace: Duration) -> Self {
+        self.grace = Some(grace);
+        self
+    }
+}
+
+impl<F, T, E, M> Future for Timeout<F, M>
+where
+    F: Future<Output = Result<T, E>>,
+    E: TaskFailureError<M>,
+{
+    type Output = Result<T, TimeoutError<E>>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut this = self.project();
+        if let State::New(node) = this.state {
+            let node = node.take();
+            let frame = begin(*this.limit, *this.grace, this.site, node);
+            if frame.node().own_deadline().is_expired() {
+                this.future.set(None);
+                *this.state = State::Ended;
+                frame.node().expire();
+                return Poll::Ready(Err(cancelled_exit(frame.node(), None)));
+            }
+            *this.state = State::Running(frame);
+        }
+        let (State::Running(frame), Some(future)) = (&mut *this.state, this.future.as_mut().as_pin_mut())
+        else {
+            panic!("`Timeout` polled after it was ready");
+        };
+        let result = match ready!(frame.poll(future, cx)) {
+            Ended::Finished(result) => judge(frame.node(), result),
+            Ended::Cut(cut) => {
+                this.future.set(None);
+                cut.log(frame.node());
+                Err(cancelled_exit(frame.node(), Some(&cut.request)))
+            }
+        };
+        this.future.set(None);
+        *this.state = State::Ended;
+        Poll::Ready(result)
+    }
+}
+
+fn begin(
+    limit: Limit,
+    grace: Option<Duration>,
+    site: &'static Location<'static>,
+    node: Option<Arc<Node>>,
+) -> Frame {
+    let node = match node {
+        None => {
+            let node = new_node(site, ambient::node());
+            node.set_deadline(limit.begin());
+            node
+        }
+        // One that was given to a handle may have been rescheduled before it began.
+        Some(node) => {
+            if !node.is_rescheduled() {
+                node.set_deadline(limit.begin());
+            }
+            if let Some(around) = ambient::node() {
+                node.move_below(&around);
+            }
+            node
+        }
+    };
+    if let Some(grace) = grace {
+        node.set_grace(grace);
+    }
+    Frame::new(node, Rule::Own)
+}
+
+/// An error is a cancellation only if it names this scope or one above.
+fn judge<T, E, M>(node: &Arc<Node>, result: Result<T, E>) -> Result<T, TimeoutError<E>>
+where
+    E: TaskFailureError<M>,
+{
+    result.map_err(|error| {
+        match request_in(error.as_error()).filter(|request| node.is_within(request.scope())) {
+            Some(request) => cancelled_exit(node, Some(request)),
+            None => {
+                chain::learn::<E, M>();
+                TimeoutError::Failed(error)
+            }
+        }
+    })
+}
+
+/// How a call ends whose work was cancelled, or never began.
+fn cancelled_exit<E>(node: &Arc<Node>, request: Option<&Request>) -> TimeoutError<E> {
+    if let Some(above) = node.request_above() {
+        return TimeoutError::Cancelled(Cancelled::new(above));
+    }
+    let deadline = node.own_deadline();
+    let own = node.own_request();
+    // The first reason stands: cancelled by hand and overdue later is not a timeout.
+    let by_hand = own.as_ref().is_some_and(|own| !matches!(own.reason(), Reason::Deadline(_)));
+    if deadline.is_expired() {
+        node.set_expired_by_clock();
+    }
+    match own.or_else(|| request.cloned()) {
+        Some(request) if by_hand || !deadline.is_expired() && !node.is_delivered() => {
+            TimeoutError::Cancelled(Cancelled::new(request))
+        }
+        _ => TimeoutError::Elapsed(Elapsed::new(deadline)),
+    }
+}

@@ -1,0 +1,117 @@
+use std::fmt;
+use std::panic::Location;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::name::Name;
+use crate::node::{Node, ScopeKind};
+use crate::reason::Reason;
+use crate::request::ScopeId;
+
+/// A picture of a scope and all below it at one moment. It is a copy: looking at it holds nothing up.
+///
+/// Prints as a tree, a line a scope.
+///
+/// # Examples
+///
+/// ```
+/// use stoppable_scope::Scope;
+///
+/// let app = Scope::named("app");
+/// let _import = app.child("import");
+/// let tree = app.tree();
+/// assert_eq!(tree.children[0].name, "import");
+/// assert!(tree.to_string().starts_with("app (scope)"));
+/// ```
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Tree {
+    /// Which scope.
+    pub id: ScopeId,
+    /// What it is the scope of.
+    pub kind: ScopeKind,
+    /// Its name.
+    pub name: Name,
+    /// Where in the program it was made.
+    pub site: &'static Location<'static>,
+    /// What is left until its nearest deadline.
+    pub remaining: Option<Duration>,
+    /// Why it is cancelled, if it is.
+    pub cancelled: Option<Reason>,
+    /// Whether it was asked to stop.
+    pub stopping: bool,
+    /// The stoppable wait in which it was pending last, where it is a task.
+    pub last_wait: Option<&'static Location<'static>>,
+    /// How many wakers are registered with it. One for the root of a task; one for each wait that is
+    /// polled under another waker than its task.
+    pub registrations: usize,
+    /// The scopes directly below.
+    pub children: Vec<Tree>,
+}
+
+impl Tree {
+    pub(crate) fn of(node: &Arc<Node>) -> Self {
+        let mut root = Self::single(node);
+        // By hand, for a tree may be deeper than the stack.
+        let mut open = vec![(node.children(), Vec::new())];
+        let mut names = vec![None];
+        loop {
+            let Some((rest, done)) = open.last_mut() else { return root };
+            if let Some(child) = rest.pop() {
+                let grandchildren = child.children();
+                names.push(Some(Self::single(&child)));
+                open.push((grandchildren, Vec::new()));
+                continue;
+            }
+            let mut children: Vec<Self> = std::mem::take(done);
+            children.sort_by_key(|child| child.id);
+            open.pop();
+            match (names.pop().flatten(), open.last_mut()) {
+                (Some(mut tree), Some((_, siblings))) => {
+                    tree.children = children;
+                    siblings.push(tree);
+                }
+                _ => root.children = children,
+            }
+        }
+    }
+
+    fn single(node: &Arc<Node>) -> Self {
+        Self {
+            id: node.id(),
+            kind: node.kind(),
+            name: node.name().clone(),
+            site: node.site(),
+            remaining: node.effective_deadline().remaining(),
+            cancelled: node.effective_request().map(|request| request.reason().clone()),
+            stopping: node.is_stopping(),
+            last_wait: node.last_wait(),
+            registrations: node.registrations(),
+            children: Vec::new(),
+        }
+    }
+
+    fn print(&self, f: &mut fmt::Formatter<'_>, depth: usize) -> fmt::Result {
+        let kind = format!("{:?}", self.kind).to_lowercase();
+        write!(f, "{:indent$}{} ({kind}), {}", "", self.name, self.site, indent = depth * 2)?;
+        if let Some(left) = self.remaining {
+            write!(f, ", {left:?} left")?;
+        }
+        if let Some(reason) = &self.cancelled {
+            write!(f, ", cancelled: {reason}")?;
+        } else if self.stopping {
+            write!(f, ", stopping")?;
+        }
+        if let Some(wait) = self.last_wait {
+            write!(f, ", waiting at {wait}")?;
+        }
+        writeln!(f)?;
+        self.children.iter().try_for_each(|child| child.print(f, depth + 1))
+    }
+}
+
+impl fmt::Display for Tree {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.print(f, 0)
+    }
+}

@@ -1,0 +1,1 @@
+//! The programs are in the files beside this folder; see the README.

@@ -1,0 +1,1 @@
+//! Tests of `stoppable` that cross crates; see the `tests` folder.
