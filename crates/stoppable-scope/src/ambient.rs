@@ -55,12 +55,12 @@ pub(crate) fn swap_node(other: &mut Arc<Node>) {
 }
 
 /// The ambient scope.
-pub(crate) fn node() -> Option<Arc<Node>> {
+pub fn node() -> Option<Arc<Node>> {
     with(|ambient| ambient.map(|ambient| Arc::clone(&ambient.node)))
 }
 
 /// The task whose waits are being polled.
-pub(crate) fn root() -> Option<Arc<Node>> {
+pub fn root() -> Option<Arc<Node>> {
     with(|ambient| ambient.map(|ambient| Arc::clone(&ambient.root)))
 }
 

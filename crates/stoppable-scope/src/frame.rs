@@ -111,8 +111,8 @@ impl Frame {
 
     /// Goes on in another scope.
     pub(crate) fn change_scope(&mut self, node: Arc<Node>) {
+        self.leave_seat();
         self.node = node;
-        self.seat = None;
     }
 
     /// The scope of this frame. Not to be asked from inside its own poll.
@@ -142,6 +142,10 @@ impl Frame {
                 Verdict::Cut(cut) => return Poll::Ready(Ended::Cut(cut)),
                 Verdict::AskNow => {}
                 Verdict::AskSoon => {
+                    // This wait has not answered yet, so the frames around must not cut it either.
+                    if self.rule == Rule::Wait {
+                        ambient::count_stall();
+                    }
                     cx.waker().wake_by_ref();
                     let _ = self.arm(None, cx);
                     return Poll::Pending;
@@ -155,6 +159,19 @@ impl Frame {
         }
     }
 
+    /// Has a request on this scope wake `cx` although the future is not polled yet.
+    pub fn register(&mut self, cx: &Context<'_>) {
+        self.take_seat(cx);
+    }
+
+    /// Delivers the deadline of this scope when it has come, for a frame whose future has ended while
+    /// something else in the scope goes on.
+    pub fn poll_deadline(&mut self, cx: &mut Context<'_>) {
+        while self.deadline().is_some() && self.arm(None, cx).is_ready() {
+            self.node.expire();
+        }
+    }
+
     /// After the future was polled and is pending. `before` is the request that it could see then.
     fn verdict(&mut self, before: Option<Request>, fair: bool) -> Verdict {
         let Some(request) = self.request() else {
@@ -163,7 +180,8 @@ impl Frame {
         };
         if !before.is_some_and(|before| before.is(&request)) {
             // It came while the future was polled: what was polled before it has not heard of it.
-            return if request.is_announced() { Verdict::AskNow } else { Verdict::AskSoon };
+            let now = request.is_announced() && coop::has_budget_remaining();
+            return if now { Verdict::AskNow } else { Verdict::AskSoon };
         }
         if !self.count_ask(&request, fair) {
             return Verdict::AskSoon;
@@ -225,6 +243,7 @@ impl Frame {
     fn enter(&mut self, cx: &Context<'_>) -> Entered<'_> {
         let nested = self.is_nested(cx);
         if nested {
+            self.leave_seat();
             ambient::swap_node(&mut self.node);
         } else {
             self.take_seat(cx);
@@ -252,6 +271,13 @@ impl Frame {
                 self.node.move_below(&scope);
                 same_waker
             }
+        }
+    }
+
+    /// Gives the registration back: a stale waker must not hide the one of the frame around.
+    fn leave_seat(&mut self) {
+        if self.seat.take().is_some() {
+            self.node.deregister();
         }
     }
 
@@ -311,6 +337,7 @@ impl Drop for Entered<'_> {
 
 impl Drop for Frame {
     fn drop(&mut self) {
+        self.leave_seat();
         // A scope that was made by hand can be entered again.
         if self.node.kind() != ScopeKind::Scope {
             self.node.end();

@@ -85,6 +85,7 @@ pub use without_deadline::{WithoutDeadline, without_deadline};
 /// The machinery that the other crates of the workspace stand on. No promise is made about it.
 #[doc(hidden)]
 pub mod machinery {
+    pub use crate::ambient::{node as ambient_node, root as ambient_root};
     pub use crate::frame::{Cut, Ended, Frame, Rule};
     pub use crate::node::Node;
     pub use crate::request::Origin;

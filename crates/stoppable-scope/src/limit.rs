@@ -15,7 +15,8 @@ enum Kind {
 }
 
 impl Limit {
-    pub(crate) fn begin(self) -> Deadline {
+    #[doc(hidden)]
+    pub fn begin(self) -> Deadline {
         match self.0 {
             Kind::After(timeout) => Deadline::after(timeout),
             Kind::At(deadline) => deadline,

@@ -42,6 +42,8 @@ pub enum ScopeKind {
     Group,
     /// One task of a group.
     Task,
+    /// A task of a group that runs on a blocking thread.
+    Blocking,
     /// A timed call.
     Timeout,
     /// A cleanup section: nothing above it cancels what is inside.
@@ -68,6 +70,8 @@ const EXPIRED: u32 = 1 << 6;
 const ENDED: u32 = 1 << 7;
 /// A user has moved the deadline.
 const RESCHEDULED: u32 = 1 << 8;
+/// A wait of this future has answered a request that was made here or above.
+const ANSWERED: u32 = 1 << 9;
 
 /// One scope. Public for the crates of this workspace only.
 #[derive(Debug)]
@@ -105,6 +109,8 @@ struct Cold {
     /// How often waits of this task have answered which request.
     answers: Option<(Request, u32)>,
     cleanup_limit: Option<Duration>,
+    /// The group whose scope this is.
+    owner: Option<std::sync::Weak<dyn std::any::Any + Send + Sync>>,
 }
 
 impl Node {
@@ -194,6 +200,39 @@ impl Node {
         .unwrap_or(Duration::from_secs(60))
     }
 
+    /// Says whose scope this is.
+    pub fn set_owner(&self, owner: std::sync::Weak<dyn std::any::Any + Send + Sync>) {
+        self.state.lock().cold().owner = Some(owner);
+    }
+
+    /// The owners from here up for which `wanted` gives something, nearest first.
+    pub fn find_owner<T>(
+        self: &Arc<Self>,
+        mut wanted: impl FnMut(Arc<dyn std::any::Any + Send + Sync>) -> Option<T>,
+    ) -> Option<T> {
+        self.ascend(&mut |node| {
+            let owner = node.state.lock().cold.as_ref().and_then(|cold| cold.owner.clone());
+            match owner.and_then(|owner| owner.upgrade()).and_then(&mut wanted) {
+                Some(found) => Step::Found(found),
+                None => Step::Up,
+            }
+        })
+    }
+
+    /// Notes that a wait in this scope has answered `request`: for this scope and those of the same task
+    /// above it, down from where the request was made.
+    pub(crate) fn mark_answered(self: &Arc<Self>, request: &Request) {
+        self.ascend::<()>(&mut |node| {
+            node.set(ANSWERED);
+            if node.is_root() || node.id == request.scope() { Step::Stop } else { Step::Up }
+        });
+    }
+
+    /// Whether a wait of this future has answered a request that was made on this scope or above.
+    pub fn has_answered(&self) -> bool {
+        self.bits() & ANSWERED != 0
+    }
+
     /// Marks the end of the future that this scope belongs to.
     pub fn end(&self) {
         self.bits.fetch_or(ENDED, Ordering::AcqRel);
@@ -214,7 +253,7 @@ impl Node {
 
     /// Whether the frame of this scope is the root of a task.
     pub(crate) fn is_root(&self) -> bool {
-        self.kind == ScopeKind::Task
+        matches!(self.kind, ScopeKind::Task | ScopeKind::Blocking)
     }
 
     fn masks(&self) -> bool {

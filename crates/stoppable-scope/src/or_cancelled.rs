@@ -91,6 +91,7 @@ impl<F: Future> Future for OrCancelled<F> {
             let Some(future) = this.future.as_mut().as_pin_mut() else {
                 panic!("`OrCancelled` polled after it was ready");
             };
+            let seen = WaitPoint::pending_request();
             let before = ambient::sections();
             if let Poll::Ready(output) = future.poll(cx) {
                 return Poll::Ready(Ok(output));
@@ -105,6 +106,15 @@ impl<F: Future> Future for OrCancelled<F> {
             };
             if *this.sections > 0 {
                 let _ = this.point.park(cx);
+                return Poll::Pending;
+            }
+            if !seen.is_some_and(|seen| seen.is(&request)) || !request.is_announced() {
+                // It came while the future was polled: waits in there have not heard of it.
+                if request.is_announced() && coop::has_budget_remaining() {
+                    continue;
+                }
+                ambient::count_stall();
+                cx.waker().wake_by_ref();
                 return Poll::Pending;
             }
             if *this.state == State::Waiting && !coop::has_budget_remaining() {

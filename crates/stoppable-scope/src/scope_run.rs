@@ -51,6 +51,8 @@ impl<F: Future> Future for ScopeRun<F> {
             Ended::Finished(output) => Poll::Ready(Ok(output)),
             Ended::Cut(cut) => {
                 this.future.set(None);
+                // Silent or not, the future is gone, so there is an answer to give.
+                let _ = WaitPoint::answer(cut.request.clone());
                 Poll::Ready(Err(Cancelled::new(cut.request)))
             }
         }

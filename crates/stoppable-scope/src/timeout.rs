@@ -247,16 +247,16 @@ where
 
 /// How a call ends whose work was cancelled, or never began.
 fn cancelled_exit<E>(node: &Arc<Node>, request: Option<&Request>) -> TimeoutError<E> {
-    if let Some(above) = node.request_above() {
-        return TimeoutError::Cancelled(Cancelled::new(above));
-    }
     let deadline = node.own_deadline();
-    let own = node.own_request();
-    // The first reason stands: cancelled by hand and overdue later is not a timeout.
-    let by_hand = own.as_ref().is_some_and(|own| !matches!(own.reason(), Reason::Deadline(_)));
     if deadline.is_expired() {
         node.set_expired_by_clock();
     }
+    if let Some(above) = node.request_above() {
+        return TimeoutError::Cancelled(Cancelled::new(above));
+    }
+    let own = node.own_request();
+    // The first reason stands: cancelled by hand and overdue later is not a timeout.
+    let by_hand = own.as_ref().is_some_and(|own| !matches!(own.reason(), Reason::Deadline(_)));
     match own.or_else(|| request.cloned()) {
         Some(request) if by_hand || !deadline.is_expired() && !node.is_delivered() => {
             TimeoutError::Cancelled(Cancelled::new(request))

@@ -1,7 +1,6 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::ambient;
 use crate::deadline::Deadline;
 use crate::node::Node;
 use crate::scope::Scope;
@@ -49,9 +48,11 @@ impl TimeoutHandle {
         if self.node.has_ended() {
             return Err(RescheduleError::Finished);
         }
-        self.node.reschedule(deadline.into());
-        // From inside, the frame looks at the limit again when this poll returns.
-        if !ambient::node().is_some_and(|node| node.is_within(self.node.id())) {
+        let deadline = deadline.into();
+        let earlier = deadline < self.node.own_deadline();
+        self.node.reschedule(deadline);
+        // A later one needs no wake-up: when the timer of the old limit fires, the frame sets it again.
+        if earlier {
             self.node.wake_host();
         }
         Ok(())

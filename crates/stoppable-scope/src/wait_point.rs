@@ -84,6 +84,9 @@ impl WaitPoint {
 
     #[cold]
     pub(crate) fn answer(request: Request) -> Poll<Result<(), Cancelled>> {
+        if let Some(node) = ambient::node() {
+            node.mark_answered(&request);
+        }
         let given = ambient::root().map_or(0, |root| root.answer(&request));
         if given >= ANSWERS { Poll::Pending } else { Poll::Ready(Err(Cancelled::new(request))) }
     }

@@ -1,1 +1,25 @@
-//! stoppable
+#![doc = include_str!("../../../README.md")]
+
+pub use stoppable_group::{
+    Close, Deferred, GroupBuilder, GroupError, GroupReport, GroupRun, GroupRunReported, HandleError, Outcome,
+    Policy, Root, Shield, SpawnWhenFree, StopFlag, TaskBuilder, TaskFailure, TaskGroup, TaskHandle,
+    TaskOutput, TaskReport, defer, root,
+};
+pub use stoppable_scope::{
+    Cancelled, Checkpoint, Cleanup, Deadline, Elapsed, InScope, InScopeExt, Limit, Name, OrCancelled,
+    OrCancelledExt, Reason, Request, RescheduleError, Scope, ScopeCancelled, ScopeId, ScopeKind, ScopeRun,
+    Stopping, TaskError, TaskFailureError, Timeout, TimeoutError, TimeoutHandle, Tree, WaitPoint,
+    WithoutDeadline, checkpoint, cleanup, failure, ok, with_timeout, with_timeout_handle, without_deadline,
+};
+
+/// What most programs need. Nothing in it has the name of something in tokio.
+///
+/// ```
+/// use stoppable::prelude::*;
+/// ```
+pub mod prelude {
+    pub use crate::{
+        Cancelled, Deadline, GroupError, InScopeExt, OrCancelledExt, Policy, Reason, Scope, TaskError,
+        TaskGroup, TaskHandle, TimeoutError, checkpoint, cleanup, defer, failure, with_timeout,
+    };
+}

@@ -79,10 +79,8 @@ impl Node {
 
     /// Wakes whoever polls the frame of this scope: the nearest registration from here up.
     pub(crate) fn wake_host(self: &Arc<Self>) {
-        let host = self.ascend(&mut |node| {
-            let waker = if node.is_registered() { node.take_root() } else { None };
-            waker.map_or(Step::Up, Step::Found)
-        });
+        // Under the lock of each: a frame that registers there afterwards sees what was changed here.
+        let host = self.ascend(&mut |node| node.take_root().map_or(Step::Up, Step::Found));
         wake(host);
     }
 }

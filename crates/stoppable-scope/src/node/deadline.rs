@@ -100,7 +100,7 @@ impl Node {
     }
 
     /// Makes the request of the outermost deadline that is overdue by the clock, if one is.
-    pub(crate) fn expire_overdue(self: &Arc<Self>) {
+    pub fn expire_overdue(self: &Arc<Self>) {
         if self.earliest_ticks() == Ticks::NEVER {
             return;
         }

@@ -96,7 +96,7 @@ impl Node {
     }
 
     /// The scope directly above.
-    pub(crate) fn above(&self) -> Option<Arc<Self>> {
+    pub fn above(&self) -> Option<Arc<Self>> {
         let moved = if self.bits() & RELINKED == 0 { None } else { self.links().0 };
         moved.or_else(|| self.parent.clone())
     }

@@ -1,15 +1,19 @@
 //! What a scope was asked.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::{EXPIRED, HINT_CANCEL, HINT_STOP, Node, OWN_CANCEL, OWN_STOP, Step};
+use super::{EXPIRED, HINT_CANCEL, HINT_STOP, Node, OWN_CANCEL, OWN_STOP, ScopeKind, Step};
 use crate::cancelled::Cancelled;
 use crate::reason::Reason;
 use crate::request::{Origin, Request, ScopeId};
 use crate::token::TokenLink;
+
+/// How long a blocking thread is waited for where nobody has given a grace.
+const BLOCKING_GRACE: Duration = Duration::from_secs(1);
 
 impl Node {
     /// Makes a request on this scope and tells everybody below. A user may ask again and again; the
@@ -163,6 +167,8 @@ impl Node {
     /// When the frame of this scope may be cut: at once, or at the end of the earliest grace that was
     /// given on the way from a scope that was asked down to here.
     pub(crate) fn cut_at(self: &Arc<Self>, own_only: bool) -> Instant {
+        // A thread cannot be dropped, only left alone; it gets a moment to see its flag.
+        let blocking = (self.kind == ScopeKind::Blocking).then_some(BLOCKING_GRACE);
         let mut grace = None;
         let mut earliest: Option<Instant> = None;
         self.ascend::<()>(&mut |node| {
@@ -172,7 +178,7 @@ impl Node {
             if let Some(request) = node.own_request() {
                 let at = request.at();
                 // A grace that the clock cannot hold does not end.
-                let end = grace.map_or(Some(at), |grace| at.checked_add(grace));
+                let end = grace.or(blocking).map_or(Some(at), |grace: Duration| at.checked_add(grace));
                 earliest = match (earliest, end) {
                     (Some(a), Some(b)) => Some(a.min(b)),
                     (a, b) => a.or(b),

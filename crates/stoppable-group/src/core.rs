@@ -1,0 +1,319 @@
+//! What a group knows: who lives, who has ended and how. Shared by its handles and its tasks.
+
+use std::error::Error;
+use std::mem;
+use std::sync::{Arc, Weak};
+use std::task::{Context, Poll, Waker};
+
+use parking_lot::Mutex;
+use stoppable_scope::machinery::{Node, Origin};
+use stoppable_scope::{Reason, Scope};
+use tokio::runtime::Handle;
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+
+use crate::catch::wake_all;
+use crate::closers::Lanes;
+use crate::group_report::{GroupReport, TaskReport};
+use crate::outcome::Outcome;
+use crate::policy::Policy;
+use crate::task_failure::TaskFailure;
+
+pub(crate) type CancelledIf = Box<dyn Fn(&(dyn Error + 'static)) -> bool + Send + Sync>;
+
+pub(crate) struct Core {
+    pub(crate) node: Arc<Node>,
+    pub(crate) runtime: Handle,
+    pub(crate) policy: Policy,
+    pub(crate) keep_report: bool,
+    /// Places for running tasks, where they are limited.
+    pub(crate) places: Option<Arc<Semaphore>>,
+    pub(crate) cancelled_if: Option<CancelledIf>,
+    /// The tasks as tokio knows them. Never locked together with the ledger.
+    set: Mutex<JoinSet<()>>,
+    ledger: Mutex<Ledger>,
+}
+
+#[derive(Default)]
+struct Ledger {
+    closed: bool,
+    /// Tasks that were admitted, ever.
+    admitted: u64,
+    /// Those that have not left.
+    live: usize,
+    /// A task answered a cancel, was cut or never ran.
+    disturbed: bool,
+    /// In the order in which the tasks ended.
+    failures: Vec<TaskFailure>,
+    report: GroupReport,
+    /// Who waits for the last one to leave.
+    joiners: Vec<Waker>,
+    /// Groups whose future was dropped before their tasks had ended.
+    adopted: Vec<Arc<Core>>,
+    /// This group was adopted itself: its failures are nobody's error.
+    orphan: bool,
+    lanes: Lanes,
+}
+
+/// What the failure of a task does to its group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Effect {
+    /// It is in the group's error, and cancels the siblings where the policy says so.
+    Cancel,
+    /// It is in the group's error.
+    Keep,
+    /// It is in the report.
+    None,
+}
+
+/// The group takes no more tasks.
+pub(crate) struct Closed;
+
+impl Core {
+    pub(crate) fn new(
+        node: Arc<Node>,
+        runtime: Handle,
+        policy: Policy,
+        keep_report: bool,
+        limit: Option<usize>,
+        cancelled_if: Option<CancelledIf>,
+    ) -> Arc<Self> {
+        let core = Arc::new(Self {
+            node,
+            runtime,
+            policy,
+            keep_report,
+            places: limit.map(|limit| Arc::new(Semaphore::new(limit))),
+            cancelled_if,
+            set: Mutex::new(JoinSet::new()),
+            ledger: Mutex::default(),
+        });
+        let owner: Weak<Self> = Arc::downgrade(&core);
+        core.node.set_owner(owner);
+        core
+    }
+
+    /// The nearest group from `node` up for which `wanted` gives something.
+    pub(crate) fn find<T>(node: &Arc<Node>, mut wanted: impl FnMut(&Arc<Self>) -> Option<T>) -> Option<T> {
+        node.find_owner(|owner| owner.downcast::<Self>().ok().and_then(|core| wanted(&core)))
+    }
+
+    /// Counts a new task in.
+    pub(crate) fn admit(&self) -> Result<(), Closed> {
+        let mut ledger = self.ledger.lock();
+        if ledger.closed {
+            return Err(Closed);
+        }
+        ledger.count_in();
+        Ok(())
+    }
+
+    /// Starts a task that was admitted.
+    pub(crate) fn start(&self, root: impl Future<Output = ()> + Send + 'static) {
+        let mut set = self.set.lock();
+        set.spawn_on(root, &self.runtime);
+        // Those that have ended are forgotten on the way, faster than new ones come.
+        for _ in 0..2 {
+            if set.try_join_next().is_none() {
+                break;
+            }
+        }
+    }
+
+    /// Notes how a task ended, and what that does to the others.
+    pub(crate) fn record(&self, task: TaskReport, disturbed: bool, effect: Effect) {
+        let failure = match &task.outcome {
+            Outcome::Failed(failure) => Some(failure.clone()),
+            _ => None,
+        };
+        let cancels = failure.is_some() && effect == Effect::Cancel && self.policy == Policy::FailFast;
+        let (name, site) = (task.name.clone(), task.site);
+        let orphan = {
+            let mut ledger = self.ledger.lock();
+            ledger.disturbed |= disturbed;
+            ledger.report.count(&task.outcome);
+            if self.keep_report || !task.outcome.is_ok() {
+                ledger.report.tasks.push(task);
+            }
+            if let Some(failure) = failure.clone() {
+                if effect != Effect::None && !ledger.knows(&failure) {
+                    ledger.failures.push(failure);
+                }
+            }
+            ledger.orphan
+        };
+        match failure {
+            Some(failure) if orphan => {
+                tracing::warn!(group = %self.node.name(), at = %site, "after its group was dropped: {failure}");
+            }
+            Some(failure) => {
+                tracing::debug!(group = %self.node.name(), at = %site, "{failure}");
+            }
+            None => {}
+        }
+        if cancels && !orphan {
+            self.node.request(Reason::SiblingFailed(name), Origin::Library);
+        }
+    }
+
+    /// Keeps a failure that nobody is left to hear of; it cancels nobody.
+    pub(crate) fn keep_failure(&self, failure: TaskFailure) {
+        let mut ledger = self.ledger.lock();
+        if !ledger.knows(&failure) {
+            ledger.failures.push(failure);
+        }
+    }
+
+    /// Whether this failure is in the group's account already.
+    pub(crate) fn knows(&self, failure: &TaskFailure) -> bool {
+        self.ledger.lock().knows(failure)
+    }
+
+    /// Counts a task out.
+    pub(crate) fn leave(&self) {
+        let joiners = {
+            let mut ledger = self.ledger.lock();
+            ledger.live -= 1;
+            if ledger.live == 0 { mem::take(&mut ledger.joiners) } else { Vec::new() }
+        };
+        wake_all(joiners);
+    }
+
+    /// Takes over the tasks of a group whose future was dropped. Gives it back where this group has ended.
+    pub(crate) fn adopt(&self, orphan: &Arc<Self>) -> Result<(), Closed> {
+        let joiners = {
+            let mut ledger = self.ledger.lock();
+            if ledger.closed {
+                return Err(Closed);
+            }
+            ledger.adopted.push(Arc::clone(orphan));
+            mem::take(&mut ledger.joiners)
+        };
+        wake_all(joiners);
+        Ok(())
+    }
+
+    pub(crate) fn set_orphan(&self) {
+        self.ledger.lock().orphan = true;
+    }
+
+    /// Lets the closers of one task queue up. `true` from `change` counts a new runner in. `None` where the
+    /// group has ended.
+    pub(crate) fn queue_closer(&self, change: impl FnOnce(&mut Lanes) -> bool) -> Option<bool> {
+        let mut ledger = self.ledger.lock();
+        if ledger.closed {
+            return None;
+        }
+        let new_runner = change(&mut ledger.lanes);
+        if new_runner {
+            ledger.count_in();
+        }
+        Some(new_runner)
+    }
+
+    /// For a runner, which is counted in, so the group has not ended.
+    pub(crate) fn with_lanes<T>(&self, change: impl FnOnce(&mut Lanes) -> T) -> T {
+        change(&mut self.ledger.lock().lanes)
+    }
+
+    /// Ready once nobody is left, here and in the groups that were adopted; then, with `close`, nobody
+    /// can come any more.
+    pub(crate) fn poll_empty(&self, close: bool, cx: &mut Context<'_>) -> Poll<()> {
+        let waker = cx.waker().clone();
+        let unused = self.ledger.lock().add_joiner(waker);
+        drop(unused);
+        loop {
+            let admitted = {
+                let ledger = self.ledger.lock();
+                if ledger.live > 0 {
+                    return Poll::Pending;
+                }
+                ledger.admitted
+            };
+            loop {
+                // What remains has left the ledger and is about to end for tokio too.
+                let joined = self.set.lock().poll_join_next(cx);
+                match joined {
+                    Poll::Pending => return Poll::Pending,
+                    Poll::Ready(None) => break,
+                    Poll::Ready(Some(_)) => {}
+                }
+            }
+            let adopted = self.ledger.lock().adopted.clone();
+            for orphan in adopted {
+                if orphan.poll_empty(true, cx).is_pending() {
+                    return Poll::Pending;
+                }
+                let mut ledger = self.ledger.lock();
+                ledger.adopted.retain(|known| !Arc::ptr_eq(known, &orphan));
+                ledger.report.adopted.push(orphan.report());
+            }
+            let mut ledger = self.ledger.lock();
+            // Where somebody came after the count, there may be something in the set again.
+            if ledger.live == 0 && ledger.admitted == admitted && ledger.adopted.is_empty() {
+                ledger.closed |= close;
+                return Poll::Ready(());
+            }
+        }
+    }
+
+    /// Forgets what has ended.
+    pub(crate) fn prune(&self) {
+        let mut cx = Context::from_waker(Waker::noop());
+        let _ = self.poll_empty(false, &mut cx);
+    }
+
+    /// Whether nobody is left this moment; then nobody can come any more.
+    pub(crate) fn poll_now_empty(&self) -> bool {
+        self.poll_empty(true, &mut Context::from_waker(Waker::noop())).is_ready()
+    }
+
+    pub(crate) fn scope(&self) -> Scope {
+        Scope::of(Arc::clone(&self.node))
+    }
+
+    pub(crate) fn live(&self) -> usize {
+        self.ledger.lock().live
+    }
+
+    pub(crate) fn is_disturbed(&self) -> bool {
+        self.ledger.lock().disturbed
+    }
+
+    pub(crate) fn failures(&self) -> Vec<TaskFailure> {
+        self.ledger.lock().failures.clone()
+    }
+
+    pub(crate) fn report(&self) -> GroupReport {
+        let ledger = self.ledger.lock();
+        let mut report = ledger.report.clone();
+        report.live = ledger.live;
+        report
+    }
+}
+
+impl Ledger {
+    fn count_in(&mut self) {
+        self.admitted += 1;
+        self.live += 1;
+    }
+
+    fn knows(&self, failure: &TaskFailure) -> bool {
+        self.failures.iter().any(|known| known.is(failure))
+    }
+
+    /// Gives the waker back where it is registered already.
+    fn add_joiner(&mut self, waker: Waker) -> Option<Waker> {
+        if self.joiners.iter().any(|known| known.will_wake(&waker)) {
+            return Some(waker);
+        }
+        self.joiners.push(waker);
+        None
+    }
+}
+
+impl std::fmt::Debug for Core {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Core").field("name", self.node.name()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,10 @@
+/// What the failure of one task does to the others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Policy {
+    /// The first failure cancels the siblings and the body at once.
+    #[default]
+    FailFast,
+    /// The others live on; all failures are in the error at the end.
+    Supervise,
+}

@@ -1,0 +1,46 @@
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use crate::core::Core;
+use crate::handle_error::HandleError;
+use crate::slot::Slot;
+use crate::task_handle::TaskHandle;
+
+/// The future of [`TaskGroup::shield`](crate::TaskGroup::shield): a waiter that may leave.
+#[must_use = "the work runs on; drop this to stop waiting for it"]
+pub struct Shield<T> {
+    core: Arc<Core>,
+    slot: Arc<Slot<T>>,
+    handle: TaskHandle<T>,
+}
+
+impl<T> Shield<T> {
+    pub(crate) fn new(core: Arc<Core>, slot: Arc<Slot<T>>, handle: TaskHandle<T>) -> Self {
+        Self { core, slot, handle }
+    }
+}
+
+impl<T> Future for Shield<T> {
+    type Output = Result<T, HandleError>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        Pin::new(&mut self.handle).poll(cx)
+    }
+}
+
+impl<T> Drop for Shield<T> {
+    fn drop(&mut self) {
+        // A failure that the waiter has not read is the owner's.
+        if let Some(Err(HandleError::Failed(failure))) = self.slot.give_up() {
+            self.core.keep_failure(failure);
+        }
+    }
+}
+
+impl<T> fmt::Debug for Shield<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shield").field("task", self.handle.name()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,67 @@
+use std::fmt;
+use std::marker::PhantomData;
+use std::panic::Location;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use stoppable_scope::{Cancelled, OrCancelled, OrCancelledExt};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::task_builder::NewTask;
+use crate::task_handle::TaskHandle;
+use crate::task_output::TaskOutput;
+use crate::task_root::Kind;
+
+type Acquire = Pin<Box<dyn Future<Output = Option<OwnedSemaphorePermit>> + Send>>;
+
+/// The future of [`TaskGroup::spawn_when_free`](crate::TaskGroup::spawn_when_free).
+#[must_use = "nothing is spawned until this is awaited"]
+pub struct SpawnWhenFree<F, M> {
+    task: Option<(F, NewTask)>,
+    place: OrCancelled<Acquire>,
+    marker: PhantomData<fn() -> M>,
+}
+
+impl<F, M> SpawnWhenFree<F, M> {
+    #[track_caller]
+    pub(crate) fn new(
+        future: F,
+        task: NewTask,
+        places: Option<Arc<Semaphore>>,
+        _site: &'static Location<'static>,
+    ) -> Self {
+        let place: Acquire = Box::pin(async move {
+            match places {
+                Some(places) => places.acquire_owned().await.ok(),
+                None => None,
+            }
+        });
+        Self { task: Some((future, task)), place: place.or_cancelled(), marker: PhantomData }
+    }
+}
+
+impl<F, M> Unpin for SpawnWhenFree<F, M> {}
+
+impl<F, M> Future for SpawnWhenFree<F, M>
+where
+    F: Future + Send + 'static,
+    F::Output: TaskOutput<M>,
+    M: 'static,
+{
+    type Output = Result<TaskHandle<<F::Output as TaskOutput<M>>::Value>, Cancelled>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let place = ready!(Pin::new(&mut self.place).poll(cx))?;
+        let Some((future, task)) = self.task.take() else {
+            panic!("`SpawnWhenFree` polled after it was ready")
+        };
+        Poll::Ready(Ok(task.start(future, Kind::Plain, place).handle))
+    }
+}
+
+impl<F, M> fmt::Debug for SpawnWhenFree<F, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SpawnWhenFree").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,205 @@
+use std::panic::Location;
+use std::sync::Arc;
+use std::time::Duration;
+
+use stoppable_scope::machinery::Node;
+use stoppable_scope::{Cancelled, Name, ScopeKind};
+use tokio::sync::OwnedSemaphorePermit;
+
+use crate::core::Core;
+use crate::handle_error::HandleError;
+use crate::on_thread::OnThread;
+use crate::shield::Shield;
+use crate::slot::Slot;
+use crate::spawn_when_free::SpawnWhenFree;
+use crate::stop_flag::StopFlag;
+use crate::task_group::TaskGroup;
+use crate::task_handle::TaskHandle;
+use crate::task_output::{TaskOutput, Value};
+use crate::task_root::{Kind, TaskRoot};
+
+/// A task with a name or a grace, before it is spawned: `group.task("name").grace(d).spawn(..)`.
+///
+/// # Examples
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")] async fn main() {
+/// use std::time::Duration;
+/// use stoppable_group::{TaskGroup, ok};
+///
+/// TaskGroup::run(|group| async move {
+///     let upload = group.task("upload").grace(Duration::from_secs(2)).spawn(async { ok(()) });
+///     assert_eq!(upload.name(), "upload");
+///     ok(upload.await?)
+/// })
+/// .await
+/// .unwrap();
+/// # }
+/// ```
+#[derive(Debug, Clone)]
+#[must_use = "a task builder does nothing until it spawns"]
+pub struct TaskBuilder<'a> {
+    group: &'a TaskGroup,
+    name: Option<Name>,
+    grace: Option<Duration>,
+}
+
+impl<'a> TaskBuilder<'a> {
+    pub(crate) fn new(group: &'a TaskGroup) -> Self {
+        Self { group, name: None, grace: None }
+    }
+
+    pub(crate) fn name(mut self, name: Name) -> Self {
+        self.name = Some(name);
+        self
+    }
+
+    /// How long the task may go on after it was asked to leave. None by default: what still waits after it
+    /// was asked is dropped at once.
+    pub fn grace(mut self, grace: Duration) -> Self {
+        self.grace = Some(grace);
+        self
+    }
+
+    /// Spawns a future that gives a `Result` or `()`. See [`TaskGroup::spawn`].
+    #[track_caller]
+    pub fn spawn<F, M>(self, future: F) -> TaskHandle<<F::Output as TaskOutput<M>>::Value>
+    where
+        F: Future + Send + 'static,
+        F::Output: TaskOutput<M>,
+        M: 'static,
+    {
+        let new = self.new_task::<F>(Location::caller());
+        new.start(future, Kind::Plain, None).handle
+    }
+
+    /// Spawns a future whose output is the value, whatever its type.
+    #[track_caller]
+    pub fn spawn_value<F>(self, future: F) -> TaskHandle<F::Output>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        let new = self.new_task::<F>(Location::caller());
+        new.start(async move { Value(future.await) }, Kind::Plain, None).handle
+    }
+
+    /// Waits for a free place, then spawns. See [`TaskGroup::spawn_when_free`].
+    #[track_caller]
+    pub fn spawn_when_free<F, M>(self, future: F) -> SpawnWhenFree<F, M>
+    where
+        F: Future + Send + 'static,
+        F::Output: TaskOutput<M>,
+        M: 'static,
+    {
+        let site = Location::caller();
+        let places = self.group.core().places.clone();
+        SpawnWhenFree::new(future, self.new_task::<F>(site), places, site)
+    }
+
+    /// Runs `work` on a blocking thread. See [`TaskGroup::spawn_blocking`].
+    #[track_caller]
+    pub fn spawn_blocking<W, O, M>(self, work: W) -> TaskHandle<O::Value>
+    where
+        W: FnOnce(StopFlag) -> O + Send + 'static,
+        O: TaskOutput<M>,
+        M: 'static,
+    {
+        let mut new = self.new_task::<W>(Location::caller());
+        new.kind = ScopeKind::Blocking;
+        new.start_with(|node| OnThread::new(work, node), Kind::Blocking, None).handle
+    }
+
+    #[track_caller]
+    pub(crate) fn shield<F, M>(self, future: F) -> Shield<<F::Output as TaskOutput<M>>::Value>
+    where
+        F: Future + Send + 'static,
+        F::Output: TaskOutput<M>,
+        M: 'static,
+    {
+        let new = self.new_task::<F>(Location::caller());
+        let core = Arc::clone(self.group.core());
+        let started = new.start(future, Kind::Shielded, None);
+        Shield::new(core, started.slot, started.handle)
+    }
+
+    fn new_task<F>(&self, site: &'static Location<'static>) -> NewTask {
+        let name = self.name.clone().unwrap_or_else(|| Name::from_static(type_name::<F>()));
+        let core = Arc::clone(self.group.core());
+        NewTask { core, name, grace: self.grace, site, kind: ScopeKind::Task }
+    }
+}
+
+/// A name for who gave none: that of the `async fn`, or of the function that has the block or closure.
+fn type_name<F>() -> &'static str {
+    let name = std::any::type_name::<F>();
+    let name = name.split('<').next().unwrap_or(name);
+    let name = name.trim_end_matches("::{{closure}}");
+    name.rsplit("::").next().filter(|name| !name.is_empty()).unwrap_or("task")
+}
+
+/// All that is known of a task before its future.
+#[derive(Debug)]
+pub(crate) struct NewTask {
+    core: Arc<Core>,
+    name: Name,
+    grace: Option<Duration>,
+    site: &'static Location<'static>,
+    kind: ScopeKind,
+}
+
+pub(crate) struct Started<T> {
+    pub(crate) slot: Arc<Slot<T>>,
+    pub(crate) handle: TaskHandle<T>,
+}
+
+impl NewTask {
+    pub(crate) fn start<F, M>(
+        self,
+        future: F,
+        kind: Kind,
+        place: Option<OwnedSemaphorePermit>,
+    ) -> Started<<F::Output as TaskOutput<M>>::Value>
+    where
+        F: Future + Send + 'static,
+        F::Output: TaskOutput<M>,
+        M: 'static,
+    {
+        self.start_with(|_| future, kind, place)
+    }
+
+    fn start_with<F, M>(
+        self,
+        future: impl FnOnce(Arc<Node>) -> F,
+        kind: Kind,
+        place: Option<OwnedSemaphorePermit>,
+    ) -> Started<<F::Output as TaskOutput<M>>::Value>
+    where
+        F: Future + Send + 'static,
+        F::Output: TaskOutput<M>,
+        M: 'static,
+    {
+        let Self { core, name, grace, site, kind: scope } = self;
+        let slot = Slot::new();
+        let request = core.node.effective_request();
+        let admitted = request.is_none() && core.admit().is_ok();
+        let parent = admitted.then(|| Arc::clone(&core.node));
+        let node = Node::new(scope, name, site, parent);
+        if let Some(grace) = grace {
+            node.set_grace(grace);
+        }
+        let handle = TaskHandle::new(Arc::clone(&node), Arc::clone(&slot));
+        let future = future(Arc::clone(&node));
+        if admitted {
+            let root = TaskRoot::new(future, kind, node, Arc::clone(&core), Arc::clone(&slot), place);
+            core.start(root);
+        } else {
+            let cancelled = request.map(Cancelled::new);
+            let refused = HandleError::Refused { task: node.name().clone(), cancelled };
+            // The handle is here, so the slot takes it.
+            let _ = slot.complete(Err(refused));
+            drop(future);
+        }
+        Started { slot, handle }
+    }
+}
