@@ -10,10 +10,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use shuttle::future::block_on;
+use shuttle::rand::{Rng, thread_rng};
 use shuttle::thread;
 use stoppable_sync::{AbandonPolicy, QueueStats, ShutdownQueue, TrySendError};
 
-const SCHEDULES: usize = 3_000;
+const SCHEDULES: usize = 10_000;
 
 fn check(race: impl Fn() + Send + Sync + 'static) {
     shuttle::check_random(race, SCHEDULES);
@@ -334,4 +335,68 @@ fn a_permit_and_a_shutdown() {
         assert_eq!(consumer.join().unwrap(), sent);
         at_rest(&queue);
     });
+}
+
+#[test]
+fn whatever_others_do_and_leave_a_producer_and_a_consumer_get_through() {
+    check(|| {
+        let queue =
+            ShutdownQueue::<u32>::builder().capacity(1).abandon_policy(AbandonPolicy::Requeue).build();
+        let producer = {
+            let queue = queue.clone();
+            thread::spawn(move || {
+                block_on(queue.send(0)).unwrap();
+                block_on(queue.send(0)).unwrap();
+            })
+        };
+        let consumer = {
+            let queue = queue.clone();
+            thread::spawn(move || recv_all(&queue))
+        };
+        let others: Vec<_> = (0..2)
+            .map(|_| {
+                let queue = queue.clone();
+                thread::spawn(move || {
+                    for _ in 0..3 {
+                        anything(&queue);
+                    }
+                })
+            })
+            .collect();
+        for thread in others.into_iter().chain([producer]) {
+            thread.join().unwrap();
+        }
+        block_on(queue.join()).unwrap();
+        queue.shutdown();
+        consumer.join().unwrap();
+        at_rest(&queue);
+    });
+}
+
+/// Something at random that does not block.
+fn anything(queue: &ShutdownQueue<u32>) {
+    match thread_rng().gen_range(0..8) {
+        0 => drop(poll_and_drop(queue.send(1))),
+        1 => drop(poll_and_drop(queue.recv())),
+        2 => drop(poll_and_drop(queue.join())),
+        3 => drop(poll_and_drop(queue.reserve())),
+        4 => drop(queue.try_send(1)),
+        5 => {
+            if let Ok(item) = queue.try_recv() {
+                item.requeue().unwrap();
+            }
+        }
+        6 => {
+            if let Ok(permit) = queue.try_reserve() {
+                permit.send(1).unwrap();
+            }
+        }
+        _ => {
+            if let Ok(item) = queue.try_recv() {
+                assert!(item.detach() < 2);
+                queue.task_done().unwrap();
+            }
+            balanced(&queue.stats());
+        }
+    }
 }

@@ -1,0 +1,59 @@
+//! The queue and all that belongs to it; the futures of its methods are here under their own names.
+//!
+//! From the ground up: `store` (the order), `waiters` (first-come lists), `ledger` (what is counted
+//! without the lock), `core` (the state machine, without async), `shared` (the core behind its lock), the
+//! guards and futures, and [`ShutdownQueue`].
+
+mod abandon_policy;
+mod builder;
+mod core;
+mod dead_letter;
+mod error;
+mod held;
+mod item;
+mod item_ref;
+mod join;
+mod join_by;
+mod join_report;
+mod ledger;
+mod leftovers;
+mod limited;
+mod permit;
+mod queue_stats;
+mod receiving;
+mod recv;
+mod recv_by;
+mod recv_ref;
+mod reserve;
+mod send;
+mod send_by;
+mod shared;
+mod shutdown_queue;
+mod store;
+mod unfinished;
+mod waiters;
+mod wakes;
+
+pub use abandon_policy::AbandonPolicy;
+pub use builder::Builder;
+pub use dead_letter::{DeadLetter, DeadLetterReason};
+pub use error::{
+    JoinByError, PermitVoidError, RecvByError, RequeueError, ReserveError, SendByError, SendError,
+    TaskDoneError, TryRecvError, TryReserveError, TrySendError,
+};
+pub use item::Item;
+pub use item_ref::ItemRef;
+pub use join::Join;
+pub use join_by::JoinBy;
+pub use join_report::JoinReport;
+pub use leftovers::Leftovers;
+pub use permit::Permit;
+pub use queue_stats::QueueStats;
+pub use recv::Recv;
+pub use recv_by::RecvBy;
+pub use recv_ref::RecvRef;
+pub use reserve::Reserve;
+pub use send::Send;
+pub use send_by::SendBy;
+pub use shutdown_queue::ShutdownQueue;
+pub use unfinished::{Unfinished, UnfinishedItem};

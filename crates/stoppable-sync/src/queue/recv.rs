@@ -1,0 +1,41 @@
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use stoppable_scope::Cancelled;
+
+use super::item::Item;
+use super::receiving::Receiving;
+use super::shared::Shared;
+
+/// The future of [`ShutdownQueue::recv`](super::ShutdownQueue::recv).
+#[must_use = "futures do nothing unless you `.await` or poll them"]
+pub struct Recv<'a, T> {
+    shared: &'a Arc<Shared<T>>,
+    receiving: Receiving<'a, T>,
+}
+
+impl<'a, T> Recv<'a, T> {
+    #[track_caller]
+    pub(crate) fn new(shared: &'a Arc<Shared<T>>) -> Self {
+        Self { shared, receiving: Receiving::new(shared) }
+    }
+}
+
+impl<T> Future for Recv<'_, T> {
+    type Output = Result<Option<Item<T>>, Cancelled>;
+
+    #[inline]
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let Self { shared, receiving } = self.get_mut();
+        receiving.poll(cx).map_ok(|taken| taken.map(|taken| Item::new(Arc::clone(shared), taken)))
+    }
+}
+
+impl<T> fmt::Debug for Recv<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.receiving.debug("Recv", f)
+    }
+}

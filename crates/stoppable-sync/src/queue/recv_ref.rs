@@ -1,0 +1,40 @@
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use stoppable_scope::Cancelled;
+
+use super::item_ref::ItemRef;
+use super::receiving::Receiving;
+use super::shared::Shared;
+
+/// The future of [`ShutdownQueue::recv_ref`](super::ShutdownQueue::recv_ref).
+#[must_use = "futures do nothing unless you `.await` or poll them"]
+pub struct RecvRef<'a, T> {
+    shared: &'a Shared<T>,
+    receiving: Receiving<'a, T>,
+}
+
+impl<'a, T> RecvRef<'a, T> {
+    #[track_caller]
+    pub(crate) fn new(shared: &'a Shared<T>) -> Self {
+        Self { shared, receiving: Receiving::new(shared) }
+    }
+}
+
+impl<'a, T> Future for RecvRef<'a, T> {
+    type Output = Result<Option<ItemRef<'a, T>>, Cancelled>;
+
+    #[inline]
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let Self { shared, receiving } = self.get_mut();
+        receiving.poll(cx).map_ok(|taken| taken.map(|taken| ItemRef::new(shared, taken)))
+    }
+}
+
+impl<T> fmt::Debug for RecvRef<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.receiving.debug("RecvRef", f)
+    }
+}
