@@ -106,7 +106,7 @@ impl Core {
             ran_for: None,
             last_wait: None,
         };
-        self.record(report, false, Effect::Keep);
+        let _ = self.record(report, false, Effect::Keep);
     }
 }
 

@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Waker};
 
 use parking_lot::Mutex;
 use stoppable_scope::machinery::{Node, Origin};
-use stoppable_scope::{Reason, Scope};
+use stoppable_scope::{Name, Reason, Scope};
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
@@ -120,14 +120,15 @@ impl Core {
         }
     }
 
-    /// Notes how a task ended, and what that does to the others.
-    pub(crate) fn record(&self, task: TaskReport, disturbed: bool, effect: Effect) {
+    /// Notes how a task ended. Tells whether the siblings have to go.
+    #[must_use]
+    pub(crate) fn record(&self, task: TaskReport, disturbed: bool, effect: Effect) -> bool {
         let failure = match &task.outcome {
             Outcome::Failed(failure) => Some(failure.clone()),
             _ => None,
         };
         let cancels = failure.is_some() && effect == Effect::Cancel && self.policy == Policy::FailFast;
-        let (name, site) = (task.name.clone(), task.site);
+        let site = task.site;
         let orphan = {
             let mut ledger = self.ledger.lock();
             ledger.disturbed |= disturbed;
@@ -151,9 +152,12 @@ impl Core {
             }
             None => {}
         }
-        if cancels && !orphan {
-            self.node.request(Reason::SiblingFailed(name), Origin::Library);
-        }
+        cancels && !orphan
+    }
+
+    /// Cancels what is left, since this task has failed.
+    pub(crate) fn cancel_siblings(&self, of: &Name) {
+        self.node.request(Reason::SiblingFailed(of.clone()), Origin::Library);
     }
 
     /// Keeps a failure that nobody is left to hear of; it cancels nobody.

@@ -142,7 +142,7 @@ impl GroupBuilder {
     ///
     /// let (result, report) = TaskGroup::builder()
     ///     .run_reported(|group| async move {
-    ///         let _ = group.spawn(async { ok(1) });
+    ///         group.spawn(async { ok(1) });
     ///         ok(())
     ///     })
     ///     .await;

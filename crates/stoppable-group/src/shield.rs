@@ -26,7 +26,12 @@ impl<T> Future for Shield<T> {
     type Output = Result<T, HandleError>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        Pin::new(&mut self.handle).poll(cx)
+        Pin::new(&mut self.handle).poll(cx).map_err(|error| match error {
+            HandleError::Refused { task, cancelled: Some(cancelled) } => {
+                HandleError::Cancelled { task, cancelled }
+            }
+            other => other,
+        })
     }
 }
 

@@ -34,7 +34,6 @@ use crate::slot::Slot;
 /// assert_eq!(sum.await.unwrap(), 5);
 /// # }
 /// ```
-#[must_use = "a handle that is not needed is dropped with `drop(..)` or `let _ = ..`; the group owns the task"]
 pub struct TaskHandle<T> {
     node: Arc<Node>,
     slot: Arc<Slot<T>>,

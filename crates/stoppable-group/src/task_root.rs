@@ -230,13 +230,13 @@ fn finish<F, M>(
         last_wait: node.last_wait(),
     };
     let heard = kind == Kind::Shielded && !unwanted;
-    match kind {
-        Kind::Closers => {}
+    let cancels = match kind {
+        Kind::Closers => false,
         // Whoever waits hears of it; what he makes of it is his.
         Kind::Shielded if heard => core.record(report, disturbed, Effect::None),
         Kind::Shielded => core.record(report, disturbed, Effect::Keep),
         Kind::Plain | Kind::Blocking => core.record(report, disturbed, Effect::Cancel),
-    }
+    };
     let result = match (outcome, value) {
         (Outcome::Ok, Some(value)) => Ok(value),
         (Outcome::Failed(failure), _) => Err(HandleError::Failed(failure)),
@@ -256,6 +256,10 @@ fn finish<F, M>(
         if catch(|| drop(result)).is_err() {
             tracing::error!(task = %node.name(), "the value of a task panicked when it was dropped");
         }
+    }
+    // Who waits for this task has its failure before he is cancelled because of it.
+    if cancels {
+        core.cancel_siblings(node.name());
     }
     core.leave();
 }

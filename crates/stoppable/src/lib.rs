@@ -11,6 +11,12 @@ pub use stoppable_scope::{
     Stopping, TaskError, TaskFailureError, Timeout, TimeoutError, TimeoutHandle, Tree, WaitPoint,
     WithoutDeadline, checkpoint, cleanup, failure, ok, with_timeout, with_timeout_handle, without_deadline,
 };
+pub use stoppable_sync::queue;
+pub use stoppable_sync::{
+    AbandonPolicy, DeadLetter, DeadLetterReason, Item, ItemRef, JoinByError, JoinReport, Leftovers, Permit,
+    PermitVoidError, QueueStats, RecvByError, RequeueError, ReserveError, SendByError, SendError,
+    ShutdownQueue, TaskDoneError, TryRecvError, TryReserveError, TrySendError, Unfinished, UnfinishedItem,
+};
 
 /// What most programs need. Nothing in it has the name of something in tokio.
 ///
@@ -19,7 +25,7 @@ pub use stoppable_scope::{
 /// ```
 pub mod prelude {
     pub use crate::{
-        Cancelled, Deadline, GroupError, InScopeExt, OrCancelledExt, Policy, Reason, Scope, TaskError,
+        Cancelled, Deadline, GroupError, InScopeExt, OrCancelledExt, Policy, Reason, Scope, ShutdownQueue, TaskError,
         TaskGroup, TaskHandle, TimeoutError, checkpoint, cleanup, defer, failure, with_timeout,
     };
 }
