@@ -4,6 +4,10 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::Waker;
 
+use stoppable_scope::TaskError;
+
+use crate::task_failure::panic_message;
+
 pub(crate) type Payload = Box<dyn Any + Send>;
 
 /// Runs code of a user. After a panic nothing it has touched is looked at again.
@@ -18,4 +22,9 @@ pub(crate) fn wake_all(wakers: impl IntoIterator<Item = Waker>) {
             tracing::error!("a waker panicked while a task ended");
         }
     }
+}
+
+/// A panic as an error, where the payload itself is not needed.
+pub(crate) fn panic_error(payload: Payload) -> TaskError {
+    format!("panicked: {}", panic_message(&*payload)).into()
 }

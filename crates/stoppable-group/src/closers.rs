@@ -106,7 +106,7 @@ impl Core {
             ran_for: None,
             last_wait: None,
         };
-        let _ = self.record(report, false, Effect::Keep);
+        let _none = self.record(report, false, Effect::Keep);
     }
 }
 

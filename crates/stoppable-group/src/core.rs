@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Waker};
 
 use parking_lot::Mutex;
 use stoppable_scope::machinery::{Node, Origin};
-use stoppable_scope::{Name, Reason, Scope};
+use stoppable_scope::{Reason, Scope};
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
@@ -37,12 +37,18 @@ pub(crate) struct Core {
 #[derive(Default)]
 struct Ledger {
     closed: bool,
+    /// The owner wants no more tasks.
+    refuses: bool,
     /// Tasks that were admitted, ever.
     admitted: u64,
     /// Those that have not left.
     live: usize,
     /// A task answered a cancel, was cut or never ran.
     disturbed: bool,
+    /// The first success that the policy asked for is there.
+    decided: bool,
+    /// Tasks that outlive the body and are then stopped.
+    services: Vec<Arc<Node>>,
     /// In the order in which the tasks ended.
     failures: Vec<TaskFailure>,
     report: GroupReport,
@@ -64,6 +70,16 @@ pub(crate) enum Effect {
     Keep,
     /// It is in the report.
     None,
+}
+
+/// What the end of a task does to the others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Consequence {
+    None,
+    /// The body and all tasks are cancelled.
+    CancelGroup,
+    /// The other tasks are cancelled.
+    CancelTasks,
 }
 
 /// The group takes no more tasks.
@@ -101,18 +117,35 @@ impl Core {
     /// Counts a new task in.
     pub(crate) fn admit(&self) -> Result<(), Closed> {
         let mut ledger = self.ledger.lock();
-        if ledger.closed {
+        if ledger.closed || ledger.decided || ledger.refuses {
             return Err(Closed);
         }
         ledger.count_in();
         Ok(())
     }
 
+    /// Takes no more tasks; those that are there go on.
+    pub(crate) fn refuse_new(&self) {
+        self.ledger.lock().refuses = true;
+    }
+
     /// Starts a task that was admitted.
     pub(crate) fn start(&self, root: impl Future<Output = ()> + Send + 'static) {
         let mut set = self.set.lock();
         set.spawn_on(root, &self.runtime);
-        // Those that have ended are forgotten on the way, faster than new ones come.
+        Self::forget_some(&mut set);
+    }
+
+    /// Starts a task that was admitted, on this thread.
+    #[track_caller]
+    pub(crate) fn start_local(&self, root: impl Future<Output = ()> + 'static) {
+        let mut set = self.set.lock();
+        set.spawn_local(root);
+        Self::forget_some(&mut set);
+    }
+
+    /// Those that have ended are forgotten faster than new ones come.
+    fn forget_some(set: &mut JoinSet<()>) {
         for _ in 0..2 {
             if set.try_join_next().is_none() {
                 break;
@@ -120,17 +153,20 @@ impl Core {
         }
     }
 
-    /// Notes how a task ended. Tells whether the siblings have to go.
+    /// Notes how a task ended, and what is to be done about the siblings.
     #[must_use]
-    pub(crate) fn record(&self, task: TaskReport, disturbed: bool, effect: Effect) -> bool {
+    pub(crate) fn record(&self, task: TaskReport, disturbed: bool, effect: Effect) -> Consequence {
         let failure = match &task.outcome {
             Outcome::Failed(failure) => Some(failure.clone()),
             _ => None,
         };
-        let cancels = failure.is_some() && effect == Effect::Cancel && self.policy == Policy::FailFast;
+        let ends_well = task.outcome.is_ok() && effect == Effect::Cancel;
+        let failed = failure.is_some() && effect == Effect::Cancel;
         let site = task.site;
-        let orphan = {
+        let (orphan, decides) = {
             let mut ledger = self.ledger.lock();
+            let decides = ends_well && self.policy == Policy::FirstSuccess && !ledger.decided;
+            ledger.decided |= decides;
             ledger.disturbed |= disturbed;
             ledger.report.count(&task.outcome);
             if self.keep_report || !task.outcome.is_ok() {
@@ -141,7 +177,7 @@ impl Core {
                     ledger.failures.push(failure);
                 }
             }
-            ledger.orphan
+            (ledger.orphan, decides)
         };
         match failure {
             Some(failure) if orphan => {
@@ -152,12 +188,54 @@ impl Core {
             }
             None => {}
         }
-        cancels && !orphan
+        match self.policy {
+            Policy::FailFast if failed && !orphan => Consequence::CancelGroup,
+            Policy::FirstSuccess if decides => Consequence::CancelTasks,
+            _ => Consequence::None,
+        }
     }
 
-    /// Cancels what is left, since this task has failed.
-    pub(crate) fn cancel_siblings(&self, of: &Name) {
-        self.node.request(Reason::SiblingFailed(of.clone()), Origin::Library);
+    /// Does to the siblings of `task` what has to be done.
+    pub(crate) fn follow(&self, consequence: Consequence, task: &Arc<Node>) {
+        match consequence {
+            Consequence::None => {}
+            Consequence::CancelGroup => {
+                self.node.request(Reason::SiblingFailed(task.name().clone()), Origin::Library);
+            }
+            Consequence::CancelTasks => {
+                let tasks = self.node.children().into_iter().filter(|child| child.is_root());
+                for sibling in tasks.filter(|sibling| !Arc::ptr_eq(sibling, task)) {
+                    sibling.request(Reason::SiblingSucceeded(task.name().clone()), Origin::Library);
+                }
+            }
+        }
+    }
+
+    /// Counts a service in, which does not hold the group open.
+    pub(crate) fn add_service(&self, node: &Arc<Node>) {
+        self.ledger.lock().services.push(Arc::clone(node));
+    }
+
+    /// Counts a task out.
+    pub(crate) fn leave(&self, node: &Arc<Node>) {
+        let joiners = {
+            let mut ledger = self.ledger.lock();
+            ledger.live -= 1;
+            ledger.services.retain(|service| !Arc::ptr_eq(service, node));
+            let busy = ledger.live > ledger.services.len();
+            if busy { Vec::new() } else { mem::take(&mut ledger.joiners) }
+        };
+        wake_all(joiners);
+    }
+
+    /// Stops the services, once nobody else is left. `false` where there are none.
+    fn stop_services(&self) -> bool {
+        let services = self.ledger.lock().services.clone();
+        for service in &services {
+            service.stop();
+            service.request(Reason::GroupEnded, Origin::Library);
+        }
+        !services.is_empty()
     }
 
     /// Keeps a failure that nobody is left to hear of; it cancels nobody.
@@ -171,16 +249,6 @@ impl Core {
     /// Whether this failure is in the group's account already.
     pub(crate) fn knows(&self, failure: &TaskFailure) -> bool {
         self.ledger.lock().knows(failure)
-    }
-
-    /// Counts a task out.
-    pub(crate) fn leave(&self) {
-        let joiners = {
-            let mut ledger = self.ledger.lock();
-            ledger.live -= 1;
-            if ledger.live == 0 { mem::take(&mut ledger.joiners) } else { Vec::new() }
-        };
-        wake_all(joiners);
     }
 
     /// Takes over the tasks of a group whose future was dropped. Gives it back where this group has ended.
@@ -229,11 +297,14 @@ impl Core {
         loop {
             let admitted = {
                 let ledger = self.ledger.lock();
-                if ledger.live > 0 {
+                if ledger.live > ledger.services.len() {
                     return Poll::Pending;
                 }
                 ledger.admitted
             };
+            if close && self.stop_services() {
+                return Poll::Pending;
+            }
             loop {
                 // What remains has left the ledger and is about to end for tokio too.
                 let joined = self.set.lock().poll_join_next(cx);
@@ -284,8 +355,10 @@ impl Core {
         self.ledger.lock().disturbed
     }
 
+    /// The failures that are the group's error.
     pub(crate) fn failures(&self) -> Vec<TaskFailure> {
-        self.ledger.lock().failures.clone()
+        let ledger = self.ledger.lock();
+        if ledger.decided { Vec::new() } else { ledger.failures.clone() }
     }
 
     pub(crate) fn report(&self) -> GroupReport {

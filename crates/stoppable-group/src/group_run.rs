@@ -54,6 +54,16 @@ impl<B, F, T> GroupRun<B, F, T> {
     }
 }
 
+impl<B, F> GroupRun<B, F, ()> {
+    /// A group that has begun and whose body has ended well.
+    pub(crate) fn without_body(builder: GroupBuilder, site: &'static Location<'static>) -> (Self, TaskGroup) {
+        let running = Running::begin(builder, site);
+        let group = TaskGroup::of(Arc::clone(&running.core));
+        let body_end = Some(BodyEnd::Value(()));
+        (Self { start: None, site, body: None, running: Some(running), body_end, ended: false }, group)
+    }
+}
+
 impl<B, F, T> Future for GroupRun<B, F, T>
 where
     B: FnOnce(TaskGroup) -> F,
@@ -68,7 +78,10 @@ where
             let group = TaskGroup::of(Arc::clone(&running.core));
             match catch(|| running.core.scope().in_sync(|| make(group))) {
                 Ok(body) => this.body.set(Some(body)),
-                Err(payload) => *this.body_end = Some(running.body_panicked(payload)),
+                Err(payload) => {
+                    let end = running.body_panicked(payload);
+                    *this.body_end = Some(running.body_has_ended(end));
+                }
             }
         }
         let Some(running) = this.running.as_mut().filter(|_| !*this.ended) else {
@@ -88,12 +101,11 @@ where
                 if let Err(payload) = catch(|| this.body.set(None)) {
                     end = running.body_panicked(payload);
                 }
-                running.body_has_ended(&end);
-                *this.body_end = Some(end);
+                *this.body_end = Some(running.body_has_ended(end));
             }
         }
         if this.body_end.is_some() {
-            running.frame.poll_deadline(cx);
+            running.frame.attend(cx);
             if running.core.poll_empty(true, cx).is_ready() {
                 running.section = None;
                 *this.ended = true;
@@ -156,15 +168,16 @@ impl Running {
     }
 
     /// A body that did not end with a value takes its tasks along.
-    fn body_has_ended<T>(&self, end: &BodyEnd<T>) {
-        let reason = match end {
-            BodyEnd::Value(_) => return,
+    fn body_has_ended<T>(&self, end: BodyEnd<T>) -> BodyEnd<T> {
+        let reason = match &end {
+            BodyEnd::Value(_) => return end,
             BodyEnd::Failed(_) => Reason::SiblingFailed(BODY),
             BodyEnd::Cancelled(cancelled) => cancelled.reason().clone(),
         };
         if self.core.node.effective_request().is_none() {
             self.core.node.request(reason, Origin::Library);
         }
+        end
     }
 
     /// Whoever waits for a group lets its tasks be cut first.

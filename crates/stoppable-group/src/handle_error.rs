@@ -29,7 +29,7 @@ pub enum HandleError {
     Refused {
         /// Which task.
         task: Name,
-        /// The request that closed the group; `None` where the group has ended.
+        /// The request that closed the group; `None` where it has ended or was closed by its owner.
         cancelled: Option<Cancelled>,
     },
     /// The work runs on a thread that did not come back within its grace; it was left alone.
@@ -71,7 +71,7 @@ impl fmt::Display for HandleError {
                 write!(f, "task `{task}` was refused by a closing group, {cancelled}")
             }
             Self::Refused { task, cancelled: None } => {
-                write!(f, "task `{task}` was refused: its group has ended; spawn it in one that runs")
+                write!(f, "task `{task}` was refused: its group takes no more; spawn it in one that runs")
             }
             Self::Abandoned { task } => {
                 write!(f, "the thread of task `{task}` did not come back; look at its stop flag more often")

@@ -43,7 +43,8 @@ where
                 unreachable!("matched")
             };
             let (node, flag) = (Arc::clone(&this.node), StopFlag::new(Arc::clone(&this.node)));
-            let run = move || Scope::of(node).in_sync(|| work(flag));
+            let span = tracing::Span::current();
+            let run = move || span.in_scope(|| Scope::of(node).in_sync(|| work(flag)));
             this.state = State::Running(tokio::task::spawn_blocking(run));
         }
         let State::Running(thread) = &mut this.state else { panic!("polled after it was ready") };

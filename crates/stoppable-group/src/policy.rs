@@ -7,4 +7,7 @@ pub enum Policy {
     FailFast,
     /// The others live on; all failures are in the error at the end.
     Supervise,
+    /// The first task that ends `Ok` cancels the other tasks; the body goes on. Failures are in the error only if
+    /// no task succeeds. See [`race`](crate::race).
+    FirstSuccess,
 }

@@ -46,7 +46,7 @@ impl<F, M> Unpin for SpawnWhenFree<F, M> {}
 impl<F, M> Future for SpawnWhenFree<F, M>
 where
     F: Future + Send + 'static,
-    F::Output: TaskOutput<M>,
+    F::Output: TaskOutput<M, Value: Send> + Send,
     M: 'static,
 {
     type Output = Result<TaskHandle<<F::Output as TaskOutput<M>>::Value>, Cancelled>;

@@ -6,6 +6,7 @@ use stoppable_scope::machinery::Node;
 use stoppable_scope::{Cancelled, Name, ScopeKind};
 use tokio::sync::OwnedSemaphorePermit;
 
+use crate::catch::catch;
 use crate::core::Core;
 use crate::handle_error::HandleError;
 use crate::on_thread::OnThread;
@@ -42,11 +43,12 @@ pub struct TaskBuilder<'a> {
     group: &'a TaskGroup,
     name: Option<Name>,
     grace: Option<Duration>,
+    service: bool,
 }
 
 impl<'a> TaskBuilder<'a> {
     pub(crate) fn new(group: &'a TaskGroup) -> Self {
-        Self { group, name: None, grace: None }
+        Self { group, name: None, grace: None, service: false }
     }
 
     pub(crate) fn name(mut self, name: Name) -> Self {
@@ -61,16 +63,72 @@ impl<'a> TaskBuilder<'a> {
         self
     }
 
+    /// Makes it a service: it does not hold the group open. When the body and all other tasks have ended it is
+    /// asked to stop and cancelled, which is then a good end.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() {
+    /// use stoppable_group::{TaskGroup, ok};
+    ///
+    /// TaskGroup::run(|group| async move {
+    ///     // Runs as long as there is something else to do.
+    ///     group.task("heartbeat").service().spawn(std::future::pending::<()>());
+    ///     ok(group.spawn(async { ok(42) }).await?)
+    /// })
+    /// .await
+    /// .unwrap();
+    /// # }
+    /// ```
+    pub fn service(mut self) -> Self {
+        self.service = true;
+        self
+    }
+
     /// Spawns a future that gives a `Result` or `()`. See [`TaskGroup::spawn`].
     #[track_caller]
     pub fn spawn<F, M>(self, future: F) -> TaskHandle<<F::Output as TaskOutput<M>>::Value>
     where
         F: Future + Send + 'static,
+        F::Output: TaskOutput<M, Value: Send> + Send,
+        M: 'static,
+    {
+        let new = self.new_task::<F>(Location::caller());
+        new.start(future, self.kind(), None).handle
+    }
+
+    /// Spawns a future that is not `Send`, on the thread that spawns it.
+    ///
+    /// # Panics
+    ///
+    /// Outside of a `LocalSet` or a local runtime, as `tokio::task::spawn_local` does.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() {
+    /// use std::rc::Rc;
+    /// use stoppable_group::{TaskGroup, ok};
+    ///
+    /// let local = tokio::task::LocalSet::new();
+    /// let group = TaskGroup::run(|group| async move {
+    ///     let shared = Rc::new(7);
+    ///     let task = group.spawn_local(async move { ok(*shared) });
+    ///     ok(task.await?)
+    /// });
+    /// assert_eq!(local.run_until(group).await.unwrap(), 7);
+    /// # }
+    /// ```
+    #[track_caller]
+    pub fn spawn_local<F, M>(self, future: F) -> TaskHandle<<F::Output as TaskOutput<M>>::Value>
+    where
+        F: Future + 'static,
         F::Output: TaskOutput<M>,
         M: 'static,
     {
         let new = self.new_task::<F>(Location::caller());
-        new.start(future, Kind::Plain, None).handle
+        new.start_local(future, self.kind())
     }
 
     /// Spawns a future whose output is the value, whatever its type.
@@ -81,7 +139,7 @@ impl<'a> TaskBuilder<'a> {
         F::Output: Send + 'static,
     {
         let new = self.new_task::<F>(Location::caller());
-        new.start(async move { Value(future.await) }, Kind::Plain, None).handle
+        new.start(async move { Value(future.await) }, self.kind(), None).handle
     }
 
     /// Waits for a free place, then spawns. See [`TaskGroup::spawn_when_free`].
@@ -89,7 +147,7 @@ impl<'a> TaskBuilder<'a> {
     pub fn spawn_when_free<F, M>(self, future: F) -> SpawnWhenFree<F, M>
     where
         F: Future + Send + 'static,
-        F::Output: TaskOutput<M>,
+        F::Output: TaskOutput<M, Value: Send> + Send,
         M: 'static,
     {
         let site = Location::caller();
@@ -102,7 +160,7 @@ impl<'a> TaskBuilder<'a> {
     pub fn spawn_blocking<W, O, M>(self, work: W) -> TaskHandle<O::Value>
     where
         W: FnOnce(StopFlag) -> O + Send + 'static,
-        O: TaskOutput<M>,
+        O: TaskOutput<M, Value: Send> + Send,
         M: 'static,
     {
         let mut new = self.new_task::<W>(Location::caller());
@@ -114,13 +172,17 @@ impl<'a> TaskBuilder<'a> {
     pub(crate) fn shield<F, M>(self, future: F) -> Shield<<F::Output as TaskOutput<M>>::Value>
     where
         F: Future + Send + 'static,
-        F::Output: TaskOutput<M>,
+        F::Output: TaskOutput<M, Value: Send> + Send,
         M: 'static,
     {
         let new = self.new_task::<F>(Location::caller());
         let core = Arc::clone(self.group.core());
         let started = new.start(future, Kind::Shielded, None);
         Shield::new(core, started.slot, started.handle)
+    }
+
+    fn kind(&self) -> Kind {
+        if self.service { Kind::Service } else { Kind::Plain }
     }
 
     fn new_task<F>(&self, site: &'static Location<'static>) -> NewTask {
@@ -162,7 +224,7 @@ impl NewTask {
     ) -> Started<<F::Output as TaskOutput<M>>::Value>
     where
         F: Future + Send + 'static,
-        F::Output: TaskOutput<M>,
+        F::Output: TaskOutput<M, Value: Send> + Send,
         M: 'static,
     {
         self.start_with(|_| future, kind, place)
@@ -176,8 +238,40 @@ impl NewTask {
     ) -> Started<<F::Output as TaskOutput<M>>::Value>
     where
         F: Future + Send + 'static,
+        F::Output: TaskOutput<M, Value: Send> + Send,
+        M: 'static,
+    {
+        let (started, root) = self.make(future, kind, place);
+        if let Some((core, root)) = root {
+            core.start(root);
+        }
+        started
+    }
+
+    fn start_local<F, M>(self, future: F, kind: Kind) -> TaskHandle<<F::Output as TaskOutput<M>>::Value>
+    where
+        F: Future + 'static,
         F::Output: TaskOutput<M>,
         M: 'static,
+    {
+        let (started, root) = self.make(|_| future, kind, None);
+        if let Some((core, root)) = root {
+            core.start_local(root);
+        }
+        started.handle
+    }
+
+    /// The task, to be started; none where the group refuses it.
+    #[allow(clippy::type_complexity)]
+    fn make<F, M>(
+        self,
+        future: impl FnOnce(Arc<Node>) -> F,
+        kind: Kind,
+        place: Option<OwnedSemaphorePermit>,
+    ) -> (Started<<F::Output as TaskOutput<M>>::Value>, Option<(Arc<Core>, TaskRoot<F, M>)>)
+    where
+        F: Future,
+        F::Output: TaskOutput<M>,
     {
         let Self { core, name, grace, site, kind: scope } = self;
         let slot = Slot::new();
@@ -189,17 +283,22 @@ impl NewTask {
             node.set_grace(grace);
         }
         let handle = TaskHandle::new(Arc::clone(&node), Arc::clone(&slot));
+        let started = Started { slot: Arc::clone(&slot), handle };
         let future = future(Arc::clone(&node));
-        if admitted {
-            let root = TaskRoot::new(future, kind, node, Arc::clone(&core), Arc::clone(&slot), place);
-            core.start(root);
-        } else {
+        if !admitted {
             let cancelled = request.map(Cancelled::new);
             let refused = HandleError::Refused { task: node.name().clone(), cancelled };
             // The handle is here, so the slot takes it.
             let _ = slot.complete(Err(refused));
-            drop(future);
+            if catch(|| drop(future)).is_err() {
+                tracing::error!(task = %node.name(), at = %site, "a refused future panicked when it was dropped");
+            }
+            return (started, None);
         }
-        Started { slot, handle }
+        if kind == Kind::Service {
+            core.add_service(&node);
+        }
+        let root = TaskRoot::new(future, kind, node, Arc::clone(&core), slot, place);
+        (started, Some((core, root)))
     }
 }

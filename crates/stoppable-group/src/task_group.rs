@@ -118,7 +118,7 @@ impl TaskGroup {
     pub fn spawn<F, M>(&self, future: F) -> TaskHandle<<F::Output as TaskOutput<M>>::Value>
     where
         F: Future + Send + 'static,
-        F::Output: TaskOutput<M>,
+        F::Output: TaskOutput<M, Value: Send> + Send,
         M: 'static,
     {
         TaskBuilder::new(self).spawn(future)
@@ -132,6 +132,21 @@ impl TaskGroup {
         F::Output: Send + 'static,
     {
         TaskBuilder::new(self).spawn_value(future)
+    }
+
+    /// Spawns a future that is not `Send`, on the thread that spawns it. See [`TaskBuilder::spawn_local`].
+    ///
+    /// # Panics
+    ///
+    /// Outside of a `LocalSet` or a local runtime.
+    #[track_caller]
+    pub fn spawn_local<F, M>(&self, future: F) -> TaskHandle<<F::Output as TaskOutput<M>>::Value>
+    where
+        F: Future + 'static,
+        F::Output: TaskOutput<M>,
+        M: 'static,
+    {
+        TaskBuilder::new(self).spawn_local(future)
     }
 
     /// A task with a name, which may have a grace.
@@ -173,7 +188,7 @@ impl TaskGroup {
     pub fn spawn_when_free<F, M>(&self, future: F) -> SpawnWhenFree<F, M>
     where
         F: Future + Send + 'static,
-        F::Output: TaskOutput<M>,
+        F::Output: TaskOutput<M, Value: Send> + Send,
         M: 'static,
     {
         TaskBuilder::new(self).spawn_when_free(future)
@@ -189,7 +204,7 @@ impl TaskGroup {
     pub fn spawn_blocking<W, O, M>(&self, work: W) -> TaskHandle<O::Value>
     where
         W: FnOnce(StopFlag) -> O + Send + 'static,
-        O: TaskOutput<M>,
+        O: TaskOutput<M, Value: Send> + Send,
         M: 'static,
     {
         TaskBuilder::new(self).spawn_blocking(work)
@@ -232,7 +247,7 @@ impl TaskGroup {
     pub fn shield<F, M>(&self, future: F) -> Shield<<F::Output as TaskOutput<M>>::Value>
     where
         F: Future + Send + 'static,
-        F::Output: TaskOutput<M>,
+        F::Output: TaskOutput<M, Value: Send> + Send,
         M: 'static,
     {
         TaskBuilder::new(self).shield(future)

@@ -84,6 +84,11 @@ impl<T> TaskHandle<T> {
         running
     }
 
+    /// The result, for who is not stoppable by this wait.
+    pub(crate) fn poll_slot(&self, cx: &Context<'_>) -> Poll<Result<T, HandleError>> {
+        self.slot.poll_take(cx)
+    }
+
     /// Cancels the task and waits until it has ended. The word of `JoinSet`.
     ///
     /// # Cancel safety

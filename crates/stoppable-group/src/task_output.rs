@@ -12,9 +12,9 @@ use stoppable_scope::{TaskError, TaskFailureError};
     note = "the error of the `Result` has to be a `std::error::Error`, or a boxed one such as `anyhow::Error`",
     note = "if the compiler can not tell the error type, end the block with `stoppable::ok(value)`"
 )]
-pub trait TaskOutput<Marker>: Send + 'static {
+pub trait TaskOutput<Marker>: 'static {
     /// The value of a task that ends well.
-    type Value: Send + 'static;
+    type Value: 'static;
 
     /// The error, as std knows it, if it is one.
     fn as_error(&self) -> Option<&(dyn Error + 'static)>;
@@ -33,7 +33,7 @@ pub struct IsUnit;
 
 impl<T, E, M> TaskOutput<IsResult<M>> for Result<T, E>
 where
-    T: Send + 'static,
+    T: 'static,
     E: TaskFailureError<M>,
 {
     type Value = T;
@@ -65,7 +65,7 @@ pub(crate) struct Value<T>(pub(crate) T);
 /// Marker of [`TaskOutput`]: a plain value.
 pub(crate) struct IsValue;
 
-impl<T: Send + 'static> TaskOutput<IsValue> for Value<T> {
+impl<T: 'static> TaskOutput<IsValue> for Value<T> {
     type Value = T;
 
     fn as_error(&self) -> Option<&(dyn Error + 'static)> {

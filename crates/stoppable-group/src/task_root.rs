@@ -11,9 +11,10 @@ use stoppable_scope::machinery::{Cut, Ended, Frame, Node, Origin, Rule};
 use stoppable_scope::{Cancelled, Reason};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
+use tracing::Span;
 
 use crate::catch::{Payload, catch};
-use crate::core::{Core, Effect};
+use crate::core::{Consequence, Core, Effect};
 use crate::group_report::TaskReport;
 use crate::handle_error::HandleError;
 use crate::judge::{Verdict, judge};
@@ -36,6 +37,8 @@ where
     /// There until the task is accounted for.
     account: Option<Account<<F::Output as TaskOutput<M>>::Value>>,
     begun: Option<Instant>,
+    /// Of the task, or of whoever spawned it. Absent where nobody traces.
+    span: Option<Box<Span>>,
     marker: PhantomData<fn() -> M>,
 }
 
@@ -47,6 +50,8 @@ pub(crate) enum Kind {
     Shielded,
     /// It stands for a thread, which cannot be cut.
     Blocking,
+    /// It outlives the body, and is stopped when nothing else is left.
+    Service,
     /// It runs closers: it starts whatever was requested, and accounts for each by itself.
     Closers,
 }
@@ -82,7 +87,9 @@ where
             (Some(places), None) if kind != Kind::Closers => State::queued(Arc::clone(places)),
             (_, place) => State::New(place),
         };
+        let span = task_span(&core, &node);
         Self {
+            span,
             future: Some(future),
             frame: Frame::new(node, Rule::Any),
             state,
@@ -92,6 +99,13 @@ where
             marker: PhantomData,
         }
     }
+}
+
+/// A span that names the task, below the span of whoever spawns it; that one itself where the level is off.
+fn task_span(core: &Core, node: &Node) -> Option<Box<Span>> {
+    let span = tracing::debug_span!("task", group = %core.node.name(), name = %node.name());
+    let span = if span.is_none() { Span::current() } else { span };
+    (!span.is_none()).then(|| Box::new(span))
 }
 
 impl State {
@@ -147,6 +161,7 @@ where
         if let (None, Some(account)) = (&*this.begun, &*this.account) {
             *this.begun = account.core.keep_report.then(Instant::now);
         }
+        let _in_span = this.span.as_ref().map(|span| span.enter());
         let Some(future) = this.future.as_mut().as_pin_mut() else { return Poll::Ready(()) };
         let end = match catch(|| this.frame.poll(future, cx)) {
             Ok(Poll::Pending) => return Poll::Pending,
@@ -220,7 +235,9 @@ fn finish<F, M>(
     } else {
         value
     };
-    let disturbed = node.has_answered() || !matches!(outcome, Outcome::Ok | Outcome::Failed(_));
+    let by_plan = matches!(&outcome, Outcome::Cancelled(by) if matches!(by.reason(), Reason::GroupEnded));
+    let as_usual = by_plan || matches!(outcome, Outcome::Ok | Outcome::Failed(_));
+    let disturbed = !as_usual || node.has_answered() && !by_plan;
     let report = TaskReport {
         id: node.id(),
         name: node.name().clone(),
@@ -230,12 +247,14 @@ fn finish<F, M>(
         last_wait: node.last_wait(),
     };
     let heard = kind == Kind::Shielded && !unwanted;
-    let cancels = match kind {
-        Kind::Closers => false,
+    let consequence = match kind {
+        Kind::Closers => Consequence::None,
         // Whoever waits hears of it; what he makes of it is his.
         Kind::Shielded if heard => core.record(report, disturbed, Effect::None),
         Kind::Shielded => core.record(report, disturbed, Effect::Keep),
-        Kind::Plain | Kind::Blocking => core.record(report, disturbed, Effect::Cancel),
+        // A service that ends well has nothing to do with how the others do.
+        Kind::Service if outcome.is_ok() => core.record(report, disturbed, Effect::None),
+        Kind::Plain | Kind::Blocking | Kind::Service => core.record(report, disturbed, Effect::Cancel),
     };
     let result = match (outcome, value) {
         (Outcome::Ok, Some(value)) => Ok(value),
@@ -258,10 +277,8 @@ fn finish<F, M>(
         }
     }
     // Who waits for this task has its failure before he is cancelled because of it.
-    if cancels {
-        core.cancel_siblings(node.name());
-    }
-    core.leave();
+    core.follow(consequence, node);
+    core.leave(node);
 }
 
 type Judged<T> = (Option<T>, Outcome);

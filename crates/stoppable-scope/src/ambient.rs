@@ -10,6 +10,7 @@ use std::task::{Context, Waker};
 
 use crate::deadline::Deadline;
 use crate::node::Node;
+use crate::sync::thread_local;
 
 /// The scope that is being polled, and the registration that all waits in it share.
 #[derive(Debug)]

@@ -60,9 +60,8 @@ impl Entry {
         if same {
             return;
         }
-        if let Some(around) = around.as_ref().filter(|around| !self.scope.is_within(around.id())) {
-            self.frame.node().also_below(around);
-        }
+        let also = around.as_ref().filter(|around| !self.scope.is_within(around.id()));
+        self.frame.node().also_below(also);
         self.around = around;
     }
 }

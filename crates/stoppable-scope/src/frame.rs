@@ -164,9 +164,12 @@ impl Frame {
         self.take_seat(cx);
     }
 
-    /// Delivers the deadline of this scope when it has come, for a frame whose future has ended while
-    /// something else in the scope goes on.
-    pub fn poll_deadline(&mut self, cx: &mut Context<'_>) {
+    /// Stands in for a poll when the future of this frame has ended and something else in its scope goes on:
+    /// keeps the place and the registration, and delivers the deadline when it has come.
+    pub fn attend(&mut self, cx: &mut Context<'_>) {
+        if !self.is_nested(cx) {
+            self.take_seat(cx);
+        }
         while self.deadline().is_some() && self.arm(None, cx).is_ready() {
             self.node.expire();
         }

@@ -49,6 +49,7 @@ mod scope_cancelled;
 mod scope_run;
 mod section;
 mod stopping;
+mod sync;
 mod task_error;
 mod timeout;
 mod timeout_error;

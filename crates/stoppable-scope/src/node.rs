@@ -13,16 +13,16 @@ mod wakers;
 
 use std::panic::Location;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
 use crossbeam_utils::atomic::AtomicCell;
-use parking_lot::Mutex;
 use slab::Slab;
 
 use crate::deadline::Deadline;
 use crate::name::Name;
 use crate::request::{Request, ScopeId};
+use crate::sync::{AtomicU32, AtomicU64, Mutex, Ordering};
 
 pub(crate) use deadline::Ticks;
 use links::Links;
@@ -105,7 +105,10 @@ struct State {
 #[derive(Debug, Default)]
 struct Cold {
     links: Links,
+    /// The token that this scope has handed out, and cancels.
     token: Option<crate::token::TokenLink>,
+    /// The token that this scope was made from, and leaves alone.
+    outside: Option<crate::token::TokenLink>,
     /// How often waits of this task have answered which request.
     answers: Option<(Request, u32)>,
     cleanup_limit: Option<Duration>,
@@ -252,7 +255,7 @@ impl Node {
     }
 
     /// Whether the frame of this scope is the root of a task.
-    pub(crate) fn is_root(&self) -> bool {
+    pub fn is_root(&self) -> bool {
         matches!(self.kind, ScopeKind::Task | ScopeKind::Blocking)
     }
 

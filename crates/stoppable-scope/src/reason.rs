@@ -24,6 +24,8 @@ pub enum Reason {
     SiblingFailed(Name),
     /// A task of the same group has succeeded and the policy of the group wanted only one.
     SiblingSucceeded(Name),
+    /// All other tasks of the group and its body have ended; it was a service.
+    GroupEnded,
     /// Whoever owned the work went away: the future of its group was dropped.
     OwnerGone,
     /// The program is shutting down.
@@ -66,6 +68,7 @@ impl fmt::Display for Reason {
             Self::Deadline(_) => f.write_str("its deadline has elapsed"),
             Self::SiblingFailed(task) => write!(f, "its sibling `{task}` failed"),
             Self::SiblingSucceeded(task) => write!(f, "its sibling `{task}` was first"),
+            Self::GroupEnded => f.write_str("its group has ended"),
             Self::OwnerGone => f.write_str("its owner is gone"),
             Self::Shutdown => f.write_str("the program is shutting down"),
         }

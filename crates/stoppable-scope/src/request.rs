@@ -1,12 +1,13 @@
 use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 
 use tokio::time::Instant;
 
 use crate::name::Name;
 use crate::reason::Reason;
+use crate::sync::{AtomicBool, Ordering};
 
 /// Which scope is meant; unique in the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -5,19 +5,17 @@ use std::pin::{Pin, pin};
 use std::sync::{Arc, Weak};
 use std::task::{Context, Wake, Waker};
 
-use parking_lot::Mutex;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 use crate::node::Node;
 use crate::reason::Reason;
 use crate::request::Origin;
+use crate::sync::Mutex;
 
 /// A token whose cancel is a request on a scope. No task watches it: the waker that the token wakes
 /// makes the request.
 pub(crate) struct TokenLink {
     token: CancellationToken,
-    /// Handed out by the scope, which then cancels it; a token from outside it leaves alone.
-    handed_out: bool,
     watch: Pin<Box<WaitForCancellationFutureOwned>>,
 }
 
@@ -28,9 +26,9 @@ struct Watch {
 }
 
 impl TokenLink {
-    pub(crate) fn new(node: &Arc<Node>, token: CancellationToken, handed_out: bool) -> Self {
+    fn new(node: &Arc<Node>, token: CancellationToken) -> Self {
         let watch = Box::pin(token.clone().cancelled_owned());
-        Self { token, handed_out, watch }.started(node)
+        Self { token, watch }.started(node)
     }
 
     fn started(mut self, node: &Arc<Node>) -> Self {
@@ -51,16 +49,12 @@ impl TokenLink {
         self.token.clone()
     }
 
-    pub(crate) fn is_handed_out(&self) -> bool {
-        self.handed_out
-    }
-
     /// A token that was cancelled stays so; the scope needs a new one.
     pub(crate) fn is_spent(&self) -> bool {
-        self.handed_out && self.token.is_cancelled()
+        self.token.is_cancelled()
     }
 
-    /// Cancels a token that was handed out, without hearing it as a request.
+    /// Cancels the token without hearing it as a request.
     pub(crate) fn cancel(self) {
         drop(self.watch);
         self.token.cancel();
@@ -80,31 +74,32 @@ impl Wake for Watch {
 
 impl fmt::Debug for TokenLink {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TokenLink").field("handed_out", &self.handed_out).finish_non_exhaustive()
+        f.debug_struct("TokenLink").finish_non_exhaustive()
     }
 }
 
 impl Node {
     /// Links an outside token: its cancel is a request that nobody can take back.
     pub(crate) fn link_token(self: &Arc<Self>, token: CancellationToken) {
-        let link = TokenLink::new(self, token, false);
-        self.set_token(link);
+        let link = TokenLink::new(self, token);
+        self.set_outside_token(link);
     }
 
-    /// A token that is cancelled with this scope.
+    /// A token that is cancelled with this scope: a child of the one it was made from, if it was.
     pub(crate) fn hand_out_token(self: &Arc<Self>) -> CancellationToken {
         if let Some(token) = self.known_token() {
             return token;
         }
-        let token = CancellationToken::new();
-        let link = TokenLink::new(self, token.clone(), true);
-        let token = match self.set_token(link) {
-            None => token,
+        let token = self.outside_token().map_or_else(CancellationToken::new, |outside| outside.child_token());
+        let link = TokenLink::new(self, token.clone());
+        if let Some(first) = self.set_token(link) {
             // Another thread was first.
-            Some(first) => return first,
-        };
+            return first;
+        }
         if self.effective_request().is_some() {
-            token.cancel();
+            if let Some(link) = self.take_token() {
+                link.cancel();
+            }
         }
         token
     }

@@ -23,7 +23,7 @@ use crate::request::ScopeId;
 /// assert_eq!(tree.children[0].name, "import");
 /// assert!(tree.to_string().starts_with("app (scope)"));
 /// ```
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 #[non_exhaustive]
 pub struct Tree {
     /// Which scope.
@@ -91,9 +91,10 @@ impl Tree {
         }
     }
 
-    fn print(&self, f: &mut fmt::Formatter<'_>, depth: usize) -> fmt::Result {
+    fn print_line(&self, f: &mut fmt::Formatter<'_>, depth: usize) -> fmt::Result {
         let kind = format!("{:?}", self.kind).to_lowercase();
-        write!(f, "{:indent$}{} ({kind}), {}", "", self.name, self.site, indent = depth * 2)?;
+        let indent = depth.min(MAX_INDENT) * 2;
+        write!(f, "{:indent$}{} ({kind}), {}", "", self.name, self.site)?;
         if let Some(left) = self.remaining {
             write!(f, ", {left:?} left")?;
         }
@@ -105,13 +106,37 @@ impl Tree {
         if let Some(wait) = self.last_wait {
             write!(f, ", waiting at {wait}")?;
         }
-        writeln!(f)?;
-        self.children.iter().try_for_each(|child| child.print(f, depth + 1))
+        writeln!(f)
     }
 }
 
+/// Lines of scopes that lie deeper are not indented any further.
+const MAX_INDENT: usize = 100;
+
 impl fmt::Display for Tree {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.print(f, 0)
+        let mut rest = vec![(0, self)];
+        while let Some((depth, tree)) = rest.pop() {
+            tree.print_line(f, depth)?;
+            rest.extend(tree.children.iter().rev().map(|child| (depth + 1, child)));
+        }
+        Ok(())
+    }
+}
+
+/// As it is printed by `Display`.
+impl fmt::Debug for Tree {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// In a loop, for a tree may be deeper than the stack.
+impl Drop for Tree {
+    fn drop(&mut self) {
+        let mut rest = std::mem::take(&mut self.children);
+        while let Some(mut tree) = rest.pop() {
+            rest.append(&mut tree.children);
+        }
     }
 }

@@ -20,9 +20,7 @@ impl Node {
     pub(super) fn announce_cancel(self: &Arc<Self>, request: &Request) {
         let hosted = !self.is_root() && !self.is_registered();
         let mut audience = self.descend(HINT_CANCEL);
-        for token in audience.tokens.drain(..) {
-            token.cancel();
-        }
+        audience.tokens.drain(..).for_each(|token| quietly(|| token.cancel()));
         wake(audience.waits.drain(..));
         request.set_announced();
         wake(audience.roots.drain(..).rev());
@@ -41,6 +39,7 @@ impl Node {
         let bits = self.bits();
         if bits & HINT_CANCEL != 0 {
             let audience = self.descend(HINT_CANCEL);
+            audience.tokens.into_iter().for_each(|token| quietly(|| token.cancel()));
             wake(audience.waits.into_iter().chain(audience.roots.into_iter().rev()));
         }
         if bits & HINT_STOP != 0 {
@@ -67,12 +66,13 @@ impl Node {
             if cancel && node.masks() && !Arc::ptr_eq(&node, self) {
                 continue;
             }
-            if cancel {
-                let handed_out = |token: &mut TokenLink| token.is_handed_out();
-                let token = state.cold.as_mut().and_then(|cold| cold.token.take_if(handed_out));
-                audience.tokens.extend(token);
-            }
             rest.extend(state.children.iter().filter_map(|(_, child)| child.upgrade()));
+            let token = cancel && state.cold.as_ref().is_some_and(|cold| cold.token.is_some());
+            drop(state);
+            // A hint alone does not cancel a token: what it speaks of may have been taken back.
+            if token && node.effective_request().is_some() {
+                audience.tokens.extend(node.take_token());
+            }
         }
         audience
     }
@@ -88,8 +88,12 @@ impl Node {
 /// Wakes them all, also when one of them panics.
 fn wake(wakers: impl IntoIterator<Item = Waker>) {
     for waker in wakers {
-        if catch_unwind(AssertUnwindSafe(|| waker.wake())).is_err() {
-            tracing::error!("a waker panicked while a cancel was announced");
-        }
+        quietly(|| waker.wake());
+    }
+}
+
+fn quietly(wake: impl FnOnce()) {
+    if catch_unwind(AssertUnwindSafe(wake)).is_err() {
+        tracing::error!("a waker panicked while a cancel was announced");
     }
 }

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 use std::sync::OnceLock;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
 use super::{Node, RESCHEDULED, ScopeKind, Step};
 use crate::deadline::Deadline;
+use crate::sync::Ordering;
 
 /// An instant as nanoseconds since 146 years before the first use; it lasts as long again.
 pub(crate) struct Ticks;

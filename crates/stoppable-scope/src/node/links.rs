@@ -2,9 +2,9 @@
 
 use std::mem;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use super::{HINT_CANCEL, HINT_STOP, Node, OWN_CANCEL, RELINKED};
+use crate::sync::Ordering;
 
 /// What has changed about the parents of a node since it was made.
 #[derive(Debug, Default)]
@@ -73,26 +73,32 @@ impl Node {
 
     /// From now on below `scope`: a future belongs to the scope that polls it.
     pub fn move_below(self: &Arc<Self>, scope: &Arc<Self>) {
-        self.relink(scope, |links| &mut links.moved);
+        self.relink(Some(scope), |links| &mut links.moved);
     }
 
-    /// From now on below `scope` too.
-    pub(crate) fn also_below(self: &Arc<Self>, scope: &Arc<Self>) {
+    /// From now on below `scope` too, and no longer below the one that was named here before.
+    pub(crate) fn also_below(self: &Arc<Self>, scope: Option<&Arc<Self>>) {
         self.relink(scope, |links| &mut links.also);
     }
 
-    fn relink(self: &Arc<Self>, scope: &Arc<Self>, which: fn(&mut Links) -> &mut Option<Link>) {
-        let link = Link { parent: Arc::clone(scope), slot: scope.add_child(self) };
+    fn relink(self: &Arc<Self>, scope: Option<&Arc<Self>>, which: fn(&mut Links) -> &mut Option<Link>) {
+        // A future that is entered into a scope inside itself would close a ring; it is below already.
+        if scope.is_some_and(|scope| scope.is_within(self.id)) {
+            return;
+        }
+        let link = scope.map(|scope| Link { parent: Arc::clone(scope), slot: scope.add_child(self) });
         let old = {
             let mut state = self.state.lock();
-            let old = which(&mut state.cold().links).replace(link);
+            let old = mem::replace(which(&mut state.cold().links), link);
             self.set(RELINKED);
             old
         };
         drop(old);
-        self.inherit(scope);
-        // What was entered below this node meanwhile has to hear of it too.
-        self.push_hints();
+        if let Some(scope) = scope {
+            self.inherit(scope);
+            // What was entered below this node meanwhile has to hear of it too.
+            self.push_hints();
+        }
     }
 
     /// The scope directly above.
@@ -131,7 +137,7 @@ impl Node {
     }
 
     /// Those below that are alive.
-    pub(crate) fn children(&self) -> Vec<Arc<Self>> {
+    pub fn children(&self) -> Vec<Arc<Self>> {
         self.state.lock().children.iter().filter_map(|(_, child)| child.upgrade()).collect()
     }
 }

@@ -10,6 +10,7 @@ use super::{EXPIRED, HINT_CANCEL, HINT_STOP, Node, OWN_CANCEL, OWN_STOP, ScopeKi
 use crate::cancelled::Cancelled;
 use crate::reason::Reason;
 use crate::request::{Origin, Request, ScopeId};
+use crate::sync::Ordering;
 use crate::token::TokenLink;
 
 /// How long a blocking thread is waited for where nobody has given a grace.
@@ -62,7 +63,7 @@ impl Node {
             let taken = state.requests.iter().rposition(by_user).map(|at| (at, state.requests.remove(at)));
             let mut token = None;
             if state.requests.is_empty() {
-                self.bits.fetch_and(!OWN_CANCEL, std::sync::atomic::Ordering::AcqRel);
+                self.bits.fetch_and(!OWN_CANCEL, Ordering::AcqRel);
                 token = state.cold.as_mut().and_then(|cold| cold.token.take_if(|t| t.is_spent()));
             }
             let first = match &taken {
@@ -191,7 +192,7 @@ impl Node {
 
     /// Asks this scope to finish and to take nothing new.
     pub fn stop(self: &Arc<Self>) {
-        if self.bits.fetch_or(OWN_STOP | HINT_STOP, std::sync::atomic::Ordering::AcqRel) & OWN_STOP == 0 {
+        if self.bits.fetch_or(OWN_STOP | HINT_STOP, Ordering::AcqRel) & OWN_STOP == 0 {
             self.announce_stop();
         }
     }
@@ -206,7 +207,23 @@ impl Node {
         found.is_some() || self.effective_request().is_some()
     }
 
-    /// The token of this scope, if it has one that a cancel of the scope will reach.
+    /// The token that this scope was made from.
+    pub(crate) fn outside_token(&self) -> Option<CancellationToken> {
+        let state = self.state.lock();
+        state.cold.as_ref().and_then(|cold| cold.outside.as_ref()).map(TokenLink::token)
+    }
+
+    /// Keeps the token that this scope is made from.
+    pub(crate) fn set_outside_token(&self, token: TokenLink) {
+        self.state.lock().cold().outside = Some(token);
+    }
+
+    /// Takes the token that was handed out, in order to cancel it.
+    pub(crate) fn take_token(&self) -> Option<TokenLink> {
+        self.state.lock().cold.as_mut().and_then(|cold| cold.token.take())
+    }
+
+    /// The token that was handed out, if there is one that a cancel of the scope will reach.
     pub(crate) fn known_token(&self) -> Option<CancellationToken> {
         let state = self.state.lock();
         let token = state.cold.as_ref().and_then(|cold| cold.token.as_ref())?;

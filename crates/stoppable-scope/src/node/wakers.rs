@@ -9,6 +9,7 @@ use std::task::{Context, Waker};
 use slab::Slab;
 
 use super::{Node, REGISTERED};
+use crate::sync::Ordering;
 
 #[derive(Debug, Default)]
 pub(super) struct Wakers {
@@ -46,7 +47,7 @@ impl Node {
 
     pub(super) fn take_root(&self) -> Option<Waker> {
         let mut state = self.state.lock();
-        self.bits.fetch_and(!REGISTERED, std::sync::atomic::Ordering::AcqRel);
+        self.bits.fetch_and(!REGISTERED, Ordering::AcqRel);
         state.wakers.root.take()
     }
 
