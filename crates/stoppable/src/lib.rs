@@ -1,9 +1,9 @@
-#![doc = include_str!("../../../README.md")]
+#![doc = include_str!("../README.md")]
 
 pub use stoppable_group::{
-    Close, Deferred, GroupBuilder, GroupError, GroupReport, GroupRun, GroupRunReported, HandleError, Outcome,
-    Policy, Root, Shield, SpawnWhenFree, StopFlag, TaskBuilder, TaskFailure, TaskGroup, TaskHandle,
-    TaskOutput, TaskReport, defer, root,
+    Close, Collected, Deferred, GroupBuilder, GroupError, GroupReport, GroupRun, GroupRunReported, HandleError,
+    Handles, JoinNext, KeyedGroup, Lifeline, Outcome, Policy, Restart, RestartError, Root, Shield, SpawnWhenFree,
+    StopFlag, TaskBuilder, TaskFailure, TaskGroup, TaskHandle, TaskOutput, TaskReport, defer, hedge, race, root,
 };
 pub use stoppable_scope::{
     Cancelled, Checkpoint, Cleanup, Deadline, Elapsed, InScope, InScopeExt, Limit, Name, OrCancelled,
