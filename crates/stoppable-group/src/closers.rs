@@ -8,7 +8,6 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use pin_project::pin_project;
 use stoppable_scope::machinery::Node;
 use stoppable_scope::{Name, ScopeId, ScopeKind, TaskError, cleanup};
 
@@ -37,6 +36,7 @@ pub(crate) type Lanes = HashMap<ScopeId, VecDeque<Closer>>;
 impl Core {
     /// Takes a closer over, or gives it back where this group has ended.
     pub(crate) fn close_later(self: &Arc<Self>, lane: ScopeId, closer: Closer) -> Result<(), Closer> {
+        let site = closer.site;
         let mut closer = Some(closer);
         let started = self.queue_closer(|lanes| {
             let waiting = lanes.get_mut(&lane);
@@ -52,15 +52,14 @@ impl Core {
         });
         match (started, closer) {
             (None, Some(closer)) => return Err(closer),
-            (Some(true), _) => self.start_runner(lane),
+            (Some(true), _) => self.start_runner(lane, site),
             _ => {}
         }
         Ok(())
     }
 
-    fn start_runner(self: &Arc<Self>, lane: ScopeId) {
+    fn start_runner(self: &Arc<Self>, lane: ScopeId, site: &'static Location<'static>) {
         let name = Name::from_static("closers");
-        let site = Location::caller();
         let node = Node::new(ScopeKind::Task, name, site, Some(Arc::clone(&self.node)));
         let core = Arc::clone(self);
         let run = async move {
@@ -111,7 +110,6 @@ impl Core {
 }
 
 /// Calls the closer at the first poll, and keeps its panic.
-#[pin_project]
 struct CatchPanic(Begin);
 
 enum Begin {
@@ -124,7 +122,7 @@ impl Future for CatchPanic {
     type Output = Result<Result<(), TaskError>, Payload>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let state = self.project().0;
+        let state = &mut self.get_mut().0;
         if let Begin::New(_) = state {
             let Begin::New(begin) = std::mem::replace(state, Begin::Ended) else { unreachable!("matched") };
             match catch(begin) {
@@ -141,6 +139,16 @@ impl Future for CatchPanic {
                 Poll::Ready(dropped.map(|()| result))
             }
             Err(payload) => Poll::Ready(Err(payload)),
+        }
+    }
+}
+
+/// At its limit a closer is dropped: what panics then must not take along those that wait behind it.
+impl Drop for CatchPanic {
+    fn drop(&mut self) {
+        let state = std::mem::replace(&mut self.0, Begin::Ended);
+        if catch(|| drop(state)).is_err() {
+            tracing::error!("a closer panicked when it was dropped at its limit");
         }
     }
 }

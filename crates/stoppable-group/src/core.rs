@@ -1,11 +1,12 @@
 //! What a group knows: who lives, who has ended and how. Shared by its handles and its tasks.
 
+use std::cell::RefCell;
 use std::error::Error;
 use std::mem;
 use std::sync::{Arc, Weak};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll, Wake, Waker};
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, ReentrantMutex};
 use stoppable_scope::machinery::{Node, Origin};
 use stoppable_scope::{Reason, Scope};
 use tokio::runtime::Handle;
@@ -29,8 +30,9 @@ pub(crate) struct Core {
     /// Places for running tasks, where they are limited.
     pub(crate) places: Option<Arc<Semaphore>>,
     pub(crate) cancelled_if: Option<CancelledIf>,
-    /// The tasks as tokio knows them. Never locked together with the ledger.
-    set: Mutex<JoinSet<()>>,
+    /// The tasks as tokio knows them. Never locked together with the ledger. Where the runtime has gone a spawn
+    /// drops the future there and then, and its destructors may come here again.
+    set: ReentrantMutex<RefCell<JoinSet<()>>>,
     ledger: Mutex<Ledger>,
 }
 
@@ -56,6 +58,8 @@ struct Ledger {
     joiners: Vec<Waker>,
     /// Groups whose future was dropped before their tasks had ended.
     adopted: Vec<Arc<Core>>,
+    /// With how many of them those that have ended are let go.
+    sweep_at: usize,
     /// This group was adopted itself: its failures are nobody's error.
     orphan: bool,
     lanes: Lanes,
@@ -101,7 +105,7 @@ impl Core {
             keep_report,
             places: limit.map(|limit| Arc::new(Semaphore::new(limit))),
             cancelled_if,
-            set: Mutex::new(JoinSet::new()),
+            set: ReentrantMutex::default(),
             ledger: Mutex::default(),
         });
         let owner: Weak<Self> = Arc::downgrade(&core);
@@ -131,17 +135,26 @@ impl Core {
 
     /// Starts a task that was admitted.
     pub(crate) fn start(&self, root: impl Future<Output = ()> + Send + 'static) {
-        let mut set = self.set.lock();
-        set.spawn_on(root, &self.runtime);
-        Self::forget_some(&mut set);
+        self.start_with(root, |set, root| drop(set.spawn_on(root, &self.runtime)));
     }
 
     /// Starts a task that was admitted, on this thread.
     #[track_caller]
     pub(crate) fn start_local(&self, root: impl Future<Output = ()> + 'static) {
-        let mut set = self.set.lock();
-        set.spawn_local(root);
-        Self::forget_some(&mut set);
+        self.start_with(root, |set, root| drop(set.spawn_local(root)));
+    }
+
+    #[track_caller]
+    fn start_with<R>(&self, root: R, spawn: impl FnOnce(&mut JoinSet<()>, R)) {
+        let set = self.set.lock();
+        match set.try_borrow_mut() {
+            Ok(mut set) => {
+                spawn(&mut set, root);
+                Self::forget_some(&mut set);
+            }
+            // A destructor of a task that had no runtime: neither has this one.
+            Err(_) => drop(root),
+        }
     }
 
     /// Those that have ended are forgotten faster than new ones come.
@@ -211,9 +224,15 @@ impl Core {
         }
     }
 
-    /// Counts a service in, which does not hold the group open.
+    /// Lets a task that was admitted be a service, which does not hold the group open.
     pub(crate) fn add_service(&self, node: &Arc<Node>) {
-        self.ledger.lock().services.push(Arc::clone(node));
+        // Until now it did hold it open, so who has looked meanwhile has to look again.
+        let joiners = {
+            let mut ledger = self.ledger.lock();
+            ledger.services.push(Arc::clone(node));
+            ledger.idle_joiners()
+        };
+        wake_all(joiners);
     }
 
     /// Counts a task out.
@@ -222,8 +241,7 @@ impl Core {
             let mut ledger = self.ledger.lock();
             ledger.live -= 1;
             ledger.services.retain(|service| !Arc::ptr_eq(service, node));
-            let busy = ledger.live > ledger.services.len();
-            if busy { Vec::new() } else { mem::take(&mut ledger.joiners) }
+            ledger.idle_joiners()
         };
         wake_all(joiners);
     }
@@ -253,6 +271,7 @@ impl Core {
 
     /// Takes over the tasks of a group whose future was dropped. Gives it back where this group has ended.
     pub(crate) fn adopt(&self, orphan: &Arc<Self>) -> Result<(), Closed> {
+        self.sweep();
         let joiners = {
             let mut ledger = self.ledger.lock();
             if ledger.closed {
@@ -263,6 +282,33 @@ impl Core {
         };
         wake_all(joiners);
         Ok(())
+    }
+
+    /// Lets go of adopted groups that have ended, each time there are twice as many as were left the last time:
+    /// who adopts may live long.
+    fn sweep(&self) {
+        let adopted = {
+            let ledger = self.ledger.lock();
+            if ledger.adopted.len() < ledger.sweep_at.max(16) {
+                return;
+            }
+            ledger.adopted.clone()
+        };
+        adopted.iter().filter(|orphan| orphan.poll_now_empty()).for_each(|orphan| self.let_go(orphan));
+        let mut ledger = self.ledger.lock();
+        ledger.sweep_at = ledger.adopted.len() * 2;
+    }
+
+    /// Exchanges an adopted group that has ended for its report.
+    fn let_go(&self, orphan: &Arc<Self>) {
+        let report = orphan.report();
+        let mut ledger = self.ledger.lock();
+        let before = ledger.adopted.len();
+        ledger.adopted.retain(|known| !Arc::ptr_eq(known, orphan));
+        // Where several wait, another may have been first.
+        if ledger.adopted.len() < before {
+            ledger.report.adopted.push(report);
+        }
     }
 
     pub(crate) fn set_orphan(&self) {
@@ -290,7 +336,7 @@ impl Core {
 
     /// Ready once nobody is left, here and in the groups that were adopted; then, with `close`, nobody
     /// can come any more.
-    pub(crate) fn poll_empty(&self, close: bool, cx: &mut Context<'_>) -> Poll<()> {
+    pub(crate) fn poll_empty(self: &Arc<Self>, close: bool, cx: &mut Context<'_>) -> Poll<()> {
         let waker = cx.waker().clone();
         let unused = self.ledger.lock().add_joiner(waker);
         drop(unused);
@@ -305,23 +351,15 @@ impl Core {
             if close && self.stop_services() {
                 return Poll::Pending;
             }
-            loop {
-                // What remains has left the ledger and is about to end for tokio too.
-                let joined = self.set.lock().poll_join_next(cx);
-                match joined {
-                    Poll::Pending => return Poll::Pending,
-                    Poll::Ready(None) => break,
-                    Poll::Ready(Some(_)) => {}
-                }
+            if self.poll_set().is_pending() {
+                return Poll::Pending;
             }
             let adopted = self.ledger.lock().adopted.clone();
             for orphan in adopted {
                 if orphan.poll_empty(true, cx).is_pending() {
                     return Poll::Pending;
                 }
-                let mut ledger = self.ledger.lock();
-                ledger.adopted.retain(|known| !Arc::ptr_eq(known, &orphan));
-                ledger.report.adopted.push(orphan.report());
+                self.let_go(&orphan);
             }
             let mut ledger = self.ledger.lock();
             // Where somebody came after the count, there may be something in the set again.
@@ -332,14 +370,24 @@ impl Core {
         }
     }
 
-    /// Forgets what has ended.
-    pub(crate) fn prune(&self) {
-        let mut cx = Context::from_waker(Waker::noop());
-        let _ = self.poll_empty(false, &mut cx);
+    /// Ready once tokio has nothing left of what has left the ledger. Wakes all joiners then, for a `JoinSet`
+    /// has room for one waker only.
+    fn poll_set(self: &Arc<Self>) -> Poll<()> {
+        let waker = Waker::from(Arc::new(WakeJoiners(Arc::downgrade(self))));
+        let mut cx = Context::from_waker(&waker);
+        loop {
+            let set = self.set.lock();
+            let Ok(mut tasks) = set.try_borrow_mut() else { return Poll::Pending };
+            match tasks.poll_join_next(&mut cx) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(None) => return Poll::Ready(()),
+                Poll::Ready(Some(_)) => {}
+            }
+        }
     }
 
     /// Whether nobody is left this moment; then nobody can come any more.
-    pub(crate) fn poll_now_empty(&self) -> bool {
+    pub(crate) fn poll_now_empty(self: &Arc<Self>) -> bool {
         self.poll_empty(true, &mut Context::from_waker(Waker::noop())).is_ready()
     }
 
@@ -369,10 +417,27 @@ impl Core {
     }
 }
 
+struct WakeJoiners(Weak<Core>);
+
+impl Wake for WakeJoiners {
+    fn wake(self: Arc<Self>) {
+        if let Some(core) = self.0.upgrade() {
+            let joiners = mem::take(&mut core.ledger.lock().joiners);
+            wake_all(joiners);
+        }
+    }
+}
+
 impl Ledger {
     fn count_in(&mut self) {
         self.admitted += 1;
         self.live += 1;
+    }
+
+    /// Who waits for the group, once only services are left.
+    fn idle_joiners(&mut self) -> Vec<Waker> {
+        let busy = self.live > self.services.len();
+        if busy { Vec::new() } else { mem::take(&mut self.joiners) }
     }
 
     fn knows(&self, failure: &TaskFailure) -> bool {

@@ -1,7 +1,7 @@
 use std::error::Error;
 use std::fmt;
 
-use stoppable_scope::{Cancelled, Name};
+use stoppable_scope::{Cancelled, Name, TaskError, TimeoutError};
 
 use crate::task_failure::TaskFailure;
 
@@ -89,12 +89,9 @@ impl GroupError {
         let mut flat = Vec::new();
         let mut rest: Vec<TaskFailure> = self.failures().iter().rev().cloned().collect();
         while let Some(failure) = rest.pop() {
-            let nested = failure.error().and_then(|error| error.downcast_ref::<Self>());
-            match nested {
-                Some(nested) if !nested.is_cancelled() => {
-                    rest.extend(nested.failures().iter().rev().cloned());
-                }
-                _ => flat.push(failure),
+            match nested(&failure) {
+                Some(nested) => rest.extend(nested.failures().iter().rev().cloned()),
+                None => flat.push(failure),
             }
         }
         flat
@@ -102,16 +99,15 @@ impl GroupError {
 
     /// The first error of type `E` in any failure, nested groups included.
     pub fn find<E: Error + 'static>(&self) -> Option<&E> {
-        self.failures().iter().find_map(|failure| {
-            let nested = failure.error().and_then(|error| error.downcast_ref::<Self>());
-            failure.downcast_ref().or_else(|| nested.and_then(Self::find))
-        })
+        self.failures()
+            .iter()
+            .find_map(|failure| failure.downcast_ref().or_else(|| nested(failure).and_then(Self::find)))
     }
 
     /// Takes apart what failed with an `E` from the rest, as `except*` does.
     ///
-    /// The first part are the failures whose error is an `E` or has one among its sources. The second is
-    /// the error without them, if anything is left.
+    /// The first part are the failures whose error is an `E` or has one among its sources, those of nested
+    /// groups included. The second is the error without them, nested as before, if anything is left.
     ///
     /// # Examples
     ///
@@ -138,8 +134,23 @@ impl GroupError {
         match self.kind {
             Kind::Cancelled(_) => (Vec::new(), Some(Self { name, kind: self.kind })),
             Kind::Failed(failures) => {
-                let (hit, rest): (Vec<_>, Vec<_>) =
-                    failures.into_iter().partition(|failure| failure.downcast_ref::<E>().is_some());
+                let (mut hit, mut rest) = (Vec::new(), Vec::new());
+                for failure in failures {
+                    let itself = failure.error().is_some_and(|error| error.is::<E>());
+                    match nested(&failure).filter(|_| !itself) {
+                        Some(nested) => {
+                            let (inner_hit, inner_rest) = nested.clone().split::<E>();
+                            match inner_rest {
+                                _ if inner_hit.is_empty() => rest.push(failure),
+                                Some(inner_rest) => rest.push(failure.with_error(inner_rest.into())),
+                                None => {}
+                            }
+                            hit.extend(inner_hit);
+                        }
+                        None if failure.downcast_ref::<E>().is_some() => hit.push(failure),
+                        None => rest.push(failure),
+                    }
+                }
                 (hit, (!rest.is_empty()).then(|| Self::failed(name, rest)))
             }
         }
@@ -169,7 +180,7 @@ impl GroupError {
         write!(f, "group `{}`: {} {plural} failed", self.name, failures.len())?;
         for failure in failures {
             write!(f, "\n{:indent$}- ", "", indent = indent)?;
-            match failure.error().and_then(|error| error.downcast_ref::<Self>()) {
+            match nested(failure) {
                 Some(nested) => {
                     write!(f, "task `{}` ({}): ", failure.name(), failure.site())?;
                     nested.print(f, indent + 2)?;
@@ -179,6 +190,22 @@ impl GroupError {
         }
         Ok(())
     }
+}
+
+/// The failures of a nested group, where `failure` is its error: also with a timeout around the group, which
+/// shows its sources as its own.
+fn nested(failure: &TaskFailure) -> Option<&GroupError> {
+    let error: &(dyn Error + 'static) = failure.error()?;
+    let timed = error.downcast_ref::<TimeoutError<GroupError>>().map(|timed| match timed {
+        TimeoutError::Failed(nested) => Some(nested),
+        _ => None,
+    });
+    let boxed = || match error.downcast_ref::<TimeoutError<TaskError>>() {
+        Some(TimeoutError::Failed(error)) => error.downcast_ref(),
+        _ => None,
+    };
+    let nested = error.downcast_ref().or(timed.flatten()).or_else(boxed);
+    nested.filter(|nested: &&GroupError| !nested.is_cancelled())
 }
 
 impl fmt::Display for GroupError {

@@ -56,11 +56,23 @@ impl<B, F, T> GroupRun<B, F, T> {
 
 impl<B, F> GroupRun<B, F, ()> {
     /// A group that has begun and whose body has ended well.
-    pub(crate) fn without_body(builder: GroupBuilder, site: &'static Location<'static>) -> (Self, TaskGroup) {
-        let running = Running::begin(builder, site);
+    pub(crate) fn without_body(
+        builder: GroupBuilder,
+        site: &'static Location<'static>,
+        home: Arc<Node>,
+    ) -> (Self, TaskGroup) {
+        let running = Running::begin(builder, site, Some(home));
         let group = TaskGroup::of(Arc::clone(&running.core));
         let body_end = Some(BodyEnd::Value(()));
         (Self { start: None, site, body: None, running: Some(running), body_end, ended: false }, group)
+    }
+
+    /// Whoever polled this does so no longer: he is not in its winding down, nor it below his scope.
+    pub(crate) fn go_home(self: Pin<&mut Self>, home: &Arc<Node>) {
+        if let Some(running) = self.project().running {
+            running.section = None;
+            running.core.node.move_below(home);
+        }
     }
 }
 
@@ -74,7 +86,7 @@ where
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let mut this = self.project();
         if let Some((builder, make)) = this.start.take() {
-            let running = this.running.insert(Running::begin(builder, this.site));
+            let running = this.running.insert(Running::begin(builder, this.site, ambient_node()));
             let group = TaskGroup::of(Arc::clone(&running.core));
             match catch(|| running.core.scope().in_sync(|| make(group))) {
                 Ok(body) => this.body.set(Some(body)),
@@ -120,13 +132,13 @@ where
 }
 
 impl Running {
-    fn begin(builder: GroupBuilder, site: &'static Location<'static>) -> Self {
+    fn begin(builder: GroupBuilder, site: &'static Location<'static>, parent: Option<Arc<Node>>) -> Self {
         let Ok(runtime) = Handle::try_current() else {
             panic!(
                 "a `TaskGroup` needs a tokio runtime; poll it inside `#[tokio::main]` or `Runtime::block_on`"
             );
         };
-        let node = Node::new(ScopeKind::Group, builder.name, site, ambient_node());
+        let node = Node::new(ScopeKind::Group, builder.name, site, parent);
         if let Some(grace) = builder.grace {
             node.set_grace(grace);
         }
@@ -193,7 +205,8 @@ impl Running {
         let (core, name) = (&self.core, self.core.node.name().clone());
         let mut failures = core.failures();
         if let BodyEnd::Failed(failure) = &end {
-            if !core.knows(failure) {
+            // The one it passed on may be in already; not so in a group that a success has decided.
+            if !failures.iter().any(|known| known.is(failure)) {
                 failures.push(failure.clone());
             }
         }
@@ -234,9 +247,7 @@ impl<B, F, T> PinnedDrop for GroupRun<B, F, T> {
             let adopted =
                 core.node.above().and_then(|above| Core::find(&above, |owner| owner.adopt(&core).ok()));
             if adopted.is_none() {
-                let root = root_core(&core.runtime);
-                root.prune();
-                let _ = root.adopt(&core);
+                let _ = root_core(&core.runtime).adopt(&core);
             }
         }
         if let Err(payload) = dropped {

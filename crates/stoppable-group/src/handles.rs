@@ -1,10 +1,12 @@
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
+use std::panic::Location;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
 use parking_lot::Mutex;
-use stoppable_scope::{Cancelled, Deadline, OrCancelledExt};
+use stoppable_scope::{Cancelled, Deadline};
+use tokio::time::timeout_at;
 
 use crate::catch::wake_all;
 use crate::handle_error::HandleError;
@@ -20,7 +22,8 @@ use crate::task_handle::TaskHandle;
 ///
 /// - `JoinSet` and `FuturesUnordered` own the work and hand out results; here the group owns it, and tasks of
 ///   different types can live in it. asyncio's `as_completed` is [`join_next`](Self::join_next), its `gather`
-///   is [`collect`](Self::collect), its `wait(timeout=..)` is [`collect_by`](Self::collect_by).
+///   is [`collect`](Self::collect), its `wait(timeout=..)` is [`collect_by`](Self::collect_by). Unlike that
+///   `gather`, a failure also cancels the other tasks, by the policy of their group.
 /// - For a bounded number of tasks at a time over an iterator take [`TaskGroup::map`](crate::TaskGroup::map).
 ///
 /// # Examples
@@ -51,8 +54,8 @@ use crate::task_handle::TaskHandle;
 /// ```
 pub struct Handles<T> {
     /// By position; those whose result was taken are gone.
-    entries: Vec<Option<Entry<T>>>,
-    left: usize,
+    entries: BTreeMap<usize, Entry<T>>,
+    pushed: usize,
     ready: Arc<Ready>,
 }
 
@@ -76,27 +79,27 @@ impl<T> Handles<T> {
     /// None yet.
     #[must_use]
     pub fn new() -> Self {
-        Self { entries: Vec::new(), left: 0, ready: Arc::default() }
+        Self { entries: BTreeMap::new(), pushed: 0, ready: Arc::default() }
     }
 
     /// Adds a handle; its position is the number of those that were added before.
     pub fn push(&mut self, handle: TaskHandle<T>) {
-        let position = self.entries.len();
+        let position = self.pushed;
         let ping = Waker::from(Arc::new(Ping { position, ready: Arc::clone(&self.ready) }));
-        self.entries.push(Some(Entry { handle, ping }));
-        self.left += 1;
+        self.entries.insert(position, Entry { handle, ping });
+        self.pushed += 1;
         // The first look registers the ping, when somebody waits.
         self.ready.queue.lock().push_back(position);
     }
 
     /// How many have not been taken.
     pub fn len(&self) -> usize {
-        self.left
+        self.entries.len()
     }
 
     /// Whether all have been taken.
     pub fn is_empty(&self) -> bool {
-        self.left == 0
+        self.entries.is_empty()
     }
 
     /// Waits for the next task that ends, and gives its position and its result; `None` when all have been
@@ -112,11 +115,11 @@ impl<T> Handles<T> {
     #[track_caller]
     #[doc(alias = "as_completed")]
     pub fn join_next(&mut self) -> JoinNext<'_, T> {
-        JoinNext::new(self)
+        self.join_next_at(Location::caller())
     }
 
-    /// Waits for all and gives their values in the order of spawning, or the first failure as soon as it
-    /// happens. A stoppable wait.
+    /// Waits for all that were not taken and gives their values in the order of spawning, or the first failure as
+    /// soon as it happens. A stoppable wait.
     ///
     /// # Cancel safety
     ///
@@ -141,14 +144,17 @@ impl<T> Handles<T> {
     /// # }
     /// ```
     #[doc(alias = "gather")]
-    pub async fn collect(mut self) -> Result<Vec<T>, HandleError> {
-        let mut values: Vec<Option<T>> = Vec::new();
-        values.resize_with(self.entries.len(), || None);
-        loop {
-            match self.join_next().await {
-                Ok(Some((position, result))) => values[position] = Some(result?),
-                Ok(None) => return Ok(values.into_iter().flatten().collect()),
-                Err(cancelled) => return Err(HandleError::WaiterCancelled(cancelled)),
+    #[track_caller]
+    pub fn collect(mut self) -> impl Future<Output = Result<Vec<T>, HandleError>> {
+        let site = Location::caller();
+        async move {
+            let mut values = BTreeMap::new();
+            loop {
+                match self.join_next_at(site).await {
+                    Ok(Some((position, result))) => values.insert(position, result?),
+                    Ok(None) => return Ok(values.into_values().collect()),
+                    Err(cancelled) => return Err(HandleError::WaiterCancelled(cancelled)),
+                };
             }
         }
     }
@@ -163,13 +169,16 @@ impl<T> Handles<T> {
     /// # Errors
     ///
     /// [`Cancelled`] for whoever waits, never as one result among others.
-    pub async fn collect_results(mut self) -> Result<Vec<Result<T, HandleError>>, Cancelled> {
-        let mut results: Vec<Option<Result<T, HandleError>>> = Vec::new();
-        results.resize_with(self.entries.len(), || None);
-        while let Some((position, result)) = self.join_next().await? {
-            results[position] = Some(result);
+    #[track_caller]
+    pub fn collect_results(mut self) -> impl Future<Output = Result<Vec<Result<T, HandleError>>, Cancelled>> {
+        let site = Location::caller();
+        async move {
+            let mut results = BTreeMap::new();
+            while let Some((position, result)) = self.join_next_at(site).await? {
+                results.insert(position, result);
+            }
+            Ok(results.into_values().collect())
         }
-        Ok(results.into_iter().flatten().collect())
     }
 
     /// Waits for all, but not beyond `deadline`: what is done then, and who missed it. A stoppable wait.
@@ -208,29 +217,37 @@ impl<T> Handles<T> {
     /// .unwrap();
     /// # }
     /// ```
-    pub async fn collect_by(mut self, deadline: impl Into<Deadline>) -> Result<Collected<T>, Cancelled> {
-        let deadline = deadline.into();
-        let mut done = Vec::new();
-        let all = async {
-            while let Some(next) = self.join_next().await? {
-                done.push(next);
+    #[track_caller]
+    pub fn collect_by(
+        mut self,
+        deadline: impl Into<Deadline>,
+    ) -> impl Future<Output = Result<Collected<T>, Cancelled>> {
+        let (deadline, site) = (deadline.into(), Location::caller());
+        async move {
+            let mut done = BTreeMap::new();
+            let all = async {
+                while let Some((position, result)) = self.join_next_at(site).await? {
+                    done.insert(position, result);
+                }
+                Ok(())
+            };
+            // A plain timeout serves: it polls first, and what it drops is a wait that loses nothing.
+            match deadline.instant() {
+                None => all.await?,
+                Some(at) => timeout_at(at, all).await.unwrap_or(Ok(()))?,
             }
-            Ok(())
-        };
-        // The plain cut serves: what it drops is a wait that loses nothing.
-        match deadline.cut(all).or_cancelled().await? {
-            Ok(all) => all?,
-            Err(_elapsed) => {}
+            // What has finished by now counts, also if it was not its turn.
+            let mut cx = Context::from_waker(Waker::noop());
+            while let Poll::Ready(Some((position, result))) = self.poll_next(&mut cx) {
+                done.insert(position, result);
+            }
+            let missed = self.entries.into_iter().map(|(position, entry)| (position, entry.handle));
+            Ok(Collected { done: done.into_iter().collect(), missed: missed.collect() })
         }
-        // What has finished by now counts, also if it was not its turn.
-        let mut cx = Context::from_waker(Waker::noop());
-        while let Poll::Ready(Some(next)) = self.poll_next(&mut cx) {
-            done.push(next);
-        }
-        done.sort_by_key(|(position, _)| *position);
-        let entries = std::mem::take(&mut self.entries).into_iter().enumerate();
-        let missed = entries.filter_map(|(at, entry)| Some((at, entry?.handle))).collect();
-        Ok(Collected { done, missed })
+    }
+
+    pub(crate) fn join_next_at(&mut self, site: &'static Location<'static>) -> JoinNext<'_, T> {
+        JoinNext::new(self, site)
     }
 
     /// The next that is ready. Wakes `cx` when there may be one.
@@ -238,19 +255,17 @@ impl<T> Handles<T> {
         &mut self,
         cx: &mut Context<'_>,
     ) -> Poll<Option<(usize, Result<T, HandleError>)>> {
-        if self.left == 0 {
+        if self.is_empty() {
             return Poll::Ready(None);
         }
         // First the registration, then the look: a ping in between is seen or wakes.
-        let old = self.ready.waiter.lock().replace(cx.waker().clone());
-        drop(old);
+        self.ready.register(cx.waker());
         loop {
             let next = self.ready.queue.lock().pop_front();
             let Some(position) = next else { return Poll::Pending };
-            let Some(entry) = self.entries[position].as_mut() else { continue };
+            let Some(entry) = self.entries.get(&position) else { continue };
             if let Poll::Ready(result) = entry.handle.poll_slot(&Context::from_waker(&entry.ping)) {
-                self.entries[position] = None;
-                self.left -= 1;
+                self.entries.remove(&position);
                 return Poll::Ready(Some((position, result)));
             }
         }
@@ -262,6 +277,18 @@ struct Ready {
     /// Positions to look at.
     queue: Mutex<VecDeque<usize>>,
     waiter: Mutex<Option<Waker>>,
+}
+
+impl Ready {
+    /// Has the next ping wake `waker`, which is cloned and dropped outside of the lock.
+    fn register(&self, waker: &Waker) {
+        if self.waiter.lock().as_ref().is_some_and(|known| known.will_wake(waker)) {
+            return;
+        }
+        let waker = waker.clone();
+        let old = self.waiter.lock().replace(waker);
+        drop(old);
+    }
 }
 
 struct Ping {
@@ -300,8 +327,8 @@ impl<T> FromIterator<TaskHandle<T>> for Handles<T> {
 impl<T> fmt::Debug for Handles<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Handles")
-            .field("pushed", &self.entries.len())
-            .field("left", &self.left)
+            .field("pushed", &self.pushed)
+            .field("left", &self.len())
             .finish_non_exhaustive()
     }
 }

@@ -1,4 +1,5 @@
 use std::future::Future;
+use std::panic::Location;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
@@ -17,9 +18,8 @@ pub struct JoinNext<'a, T> {
 }
 
 impl<'a, T> JoinNext<'a, T> {
-    #[track_caller]
-    pub(crate) fn new(handles: &'a mut Handles<T>) -> Self {
-        Self { handles, point: WaitPoint::new(), waiting: false }
+    pub(crate) fn new(handles: &'a mut Handles<T>, site: &'static Location<'static>) -> Self {
+        Self { handles, point: WaitPoint::at(site), waiting: false }
     }
 }
 

@@ -7,6 +7,7 @@ use stoppable_scope::machinery::{Node, request_in};
 use stoppable_scope::{Cancelled, Name};
 
 use crate::core::Core;
+use crate::group_error::GroupError;
 use crate::handle_error::HandleError;
 use crate::task_failure::TaskFailure;
 use crate::task_output::TaskOutput;
@@ -53,6 +54,10 @@ fn cancellation(core: &Core, node: &Arc<Node>, error: &(dyn Error + 'static)) ->
 fn passed_on<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a TaskFailure> {
     let mut next = Some(error);
     while let Some(error) = next {
+        // Its source is only the first of its failures.
+        if error.downcast_ref::<GroupError>().is_some_and(|group| group.failures().len() > 1) {
+            return None;
+        }
         if let Some(failure) = error.downcast_ref::<TaskFailure>() {
             return Some(failure);
         }

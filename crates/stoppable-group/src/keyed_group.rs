@@ -1,12 +1,14 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::hash::Hash;
+use std::sync::Arc;
 
 use parking_lot::Mutex;
+use stoppable_scope::machinery::Node;
 use stoppable_scope::{Name, Reason};
 
 use crate::group_error::GroupError;
-use crate::lifeline::Lifeline;
+use crate::lifeline::{Lifeline, home};
 use crate::task_group::TaskGroup;
 use crate::task_handle::TaskHandle;
 use crate::task_output::TaskOutput;
@@ -14,13 +16,15 @@ use crate::task_output::TaskOutput;
 /// One group for each key: the tasks of one connection, tenant or device can be stopped and waited for without
 /// touching the others.
 ///
-/// A failure cancels the siblings under the same key only, and is heard of when that key is stopped or joined.
+/// A failure cancels the siblings under the same key only, and is heard of when that key is stopped or joined;
+/// until then the key takes no more tasks. All groups lie below the scope in which this was made, whoever spawns.
 /// Dropped, it cancels all tasks, which are adopted as those of a [`Lifeline`].
 ///
 /// # Compared with `JoinMap`
 ///
 /// `tokio_util::task::JoinMap` has one task a key, replaces it by the next one, and does not wait. Take it where
-/// the key names a task; here it names a group.
+/// the key names a task; here it names a group. For a few groups whose names are known when the program is written,
+/// nest [`TaskGroup::run`], or hold a [`Lifeline`] for each.
 ///
 /// # Examples
 ///
@@ -37,18 +41,27 @@ use crate::task_output::TaskOutput;
 /// assert!(tenants.stop(&"acme", "contract ended").await.unwrap().is_ok());
 /// assert_eq!(tenants.keys(), ["globex"]);
 /// assert!(tenants.join(&"globex").await.unwrap().is_ok());
+///
+/// // All at once: first ask every one, then wait.
+/// tenants.spawn("initech", std::future::pending::<()>());
+/// for key in tenants.keys() {
+///     tenants.group(key).cancel("shutting down");
+/// }
+/// assert_eq!(tenants.join_all().await.len(), 1);
 /// # }
 /// ```
 #[must_use = "dropping a keyed group cancels its tasks"]
 pub struct KeyedGroup<K> {
     name: Name,
+    home: Arc<Node>,
     groups: Mutex<HashMap<K, Lifeline>>,
 }
 
 impl<K: Eq + Hash + Clone + fmt::Debug> KeyedGroup<K> {
     /// No key yet.
+    #[track_caller]
     pub fn new(name: impl Into<Name>) -> Self {
-        Self { name: name.into(), groups: Mutex::default() }
+        Self { name: name.into(), home: home(), groups: Mutex::default() }
     }
 
     /// Spawns a task under `key`, as [`TaskGroup::spawn`].
@@ -73,17 +86,23 @@ impl<K: Eq + Hash + Clone + fmt::Debug> KeyedGroup<K> {
     /// Outside of a tokio runtime.
     #[track_caller]
     pub fn group(&self, key: K) -> TaskGroup {
+        if let Some(group) = self.groups.lock().get(&key) {
+            return TaskGroup::clone(group);
+        }
+        let name = format!("{}[{key:?}]", self.name);
         let mut groups = self.groups.lock();
         if let Some(group) = groups.get(&key) {
             return TaskGroup::clone(group);
         }
-        let group = TaskGroup::builder().name(format!("{}[{key:?}]", self.name)).open();
+        let group = TaskGroup::builder().name(name).open_in(Arc::clone(&self.home));
         let handle = TaskGroup::clone(&group);
         groups.insert(key, group);
         handle
     }
 
     /// Cancels the tasks under `key`, waits for them and forgets the key. `None` if there is no such key.
+    ///
+    /// The key is forgotten first: what is spawned under it meanwhile is in a new group.
     ///
     /// # Cancel safety
     ///

@@ -3,8 +3,10 @@ use std::future::{Ready, poll_fn};
 use std::ops::Deref;
 use std::panic::Location;
 use std::pin::Pin;
+use std::sync::Arc;
 
-use stoppable_scope::TaskError;
+use stoppable_scope::machinery::{Node, ambient_node};
+use stoppable_scope::{Scope, TaskError};
 
 use crate::group_builder::GroupBuilder;
 use crate::group_error::GroupError;
@@ -19,7 +21,9 @@ use crate::task_group::TaskGroup;
 /// group in which it was made, or else by the [`root`](crate::root) of the runtime.
 ///
 /// Prefer [`TaskGroup::run`] where the tasks live as long as one call. Here it is up to the owner to call `join`,
-/// and a failure is only heard of there.
+/// and a failure is only heard of there. A [`deadline`](GroupBuilder::deadline) of the group is looked at by who
+/// awaits `join` and by [`checkpoint`](stoppable_scope::checkpoint); to bound the tasks before that, give each a
+/// [`with_timeout`](stoppable_scope::with_timeout).
 ///
 /// # Compared with `TaskTracker`
 ///
@@ -57,12 +61,16 @@ use crate::task_group::TaskGroup;
 #[must_use = "dropping a lifeline cancels its tasks"]
 pub struct Lifeline {
     group: TaskGroup,
-    run: Pin<Box<GroupRun<NoBody, Ready<Result<(), TaskError>>, ()>>>,
+    run: Pin<Box<Run>>,
+    /// The scope in which it was made.
+    home: Arc<Node>,
     ended: bool,
 }
 
 /// What a lifeline has in place of a body.
-pub(crate) type NoBody = fn(TaskGroup) -> Ready<Result<(), TaskError>>;
+type NoBody = fn(TaskGroup) -> Ready<Result<(), TaskError>>;
+
+type Run = GroupRun<NoBody, Ready<Result<(), TaskError>>, ()>;
 
 impl TaskGroup {
     /// A group without a body, held by its owner; it lies below the scope of the code that makes it.
@@ -85,9 +93,20 @@ impl GroupBuilder {
     /// Outside of a tokio runtime.
     #[track_caller]
     pub fn open(self) -> Lifeline {
-        let (run, group) = GroupRun::without_body(self, Location::caller());
-        Lifeline { group, run: Box::pin(run), ended: false }
+        self.open_in(home())
     }
+
+    #[track_caller]
+    pub(crate) fn open_in(self, home: Arc<Node>) -> Lifeline {
+        let (run, group) = GroupRun::without_body(self, Location::caller(), Arc::clone(&home));
+        Lifeline { group, run: Box::pin(run), home, ended: false }
+    }
+}
+
+/// The scope of the code that runs; where there is none, one that nobody cancels.
+#[track_caller]
+pub(crate) fn home() -> Arc<Node> {
+    ambient_node().unwrap_or_else(|| Arc::clone(Scope::new().node()))
 }
 
 impl Lifeline {
@@ -98,12 +117,13 @@ impl Lifeline {
 
     /// Waits until all tasks have ended, those included that they spawn meanwhile; then the group is closed.
     ///
-    /// While it is awaited the group lies below the scope of whoever awaits it, so a cancel there reaches the
-    /// tasks. To stop them, [`cancel`](TaskGroup::cancel) first. A second call gives `Ok` at once.
+    /// While it is awaited the group lies below the scope of whoever awaits it, so a cancel or a timeout there
+    /// reaches the tasks, as those of [`TaskGroup::run`]. To stop them, [`cancel`](TaskGroup::cancel) first. A
+    /// second call gives `Ok` at once.
     ///
     /// # Cancel safety
     ///
-    /// Cancel safe: leaving the wait leaves the tasks to the lifeline.
+    /// Cancel safe: dropping the wait leaves the tasks to the lifeline, which lies again where it was made.
     ///
     /// # Errors
     ///
@@ -112,9 +132,21 @@ impl Lifeline {
         if self.ended {
             return Ok(());
         }
-        let result = poll_fn(|cx| self.run.as_mut().poll(cx)).await;
-        self.ended = true;
+        let joining = Joining(self);
+        let result = poll_fn(|cx| joining.0.run.as_mut().poll(cx)).await;
+        joining.0.ended = true;
         result
+    }
+}
+
+/// One wait, which may be left.
+struct Joining<'a>(&'a mut Lifeline);
+
+impl Drop for Joining<'_> {
+    fn drop(&mut self) {
+        if !self.0.ended {
+            self.0.run.as_mut().go_home(&self.0.home);
+        }
     }
 }
 

@@ -1,9 +1,11 @@
 use std::future::Future;
+use std::panic::Location;
 
 use stoppable_scope::ok;
 
 use crate::group_error::GroupError;
 use crate::handles::Handles;
+use crate::spawn_when_free::free_place;
 use crate::task_group::TaskGroup;
 use crate::task_output::TaskOutput;
 
@@ -41,11 +43,12 @@ impl TaskGroup {
     /// assert_eq!(lengths.await.unwrap(), [1, 2, 3]);
     /// # }
     /// ```
-    pub async fn map<I, W, F, M>(
+    #[track_caller]
+    pub fn map<I, W, F, M>(
         items: I,
         limit: usize,
         mut work: W,
-    ) -> Result<Vec<<F::Output as TaskOutput<M>>::Value>, GroupError>
+    ) -> impl Future<Output = Result<Vec<<F::Output as TaskOutput<M>>::Value>, GroupError>>
     where
         I: IntoIterator,
         W: FnMut(I::Item) -> F,
@@ -53,13 +56,17 @@ impl TaskGroup {
         F::Output: TaskOutput<M, Value: Send> + Send,
         M: 'static,
     {
-        let map = Self::builder().name("map").limit(limit).run(|group| async move {
+        let site = Location::caller();
+        Self::builder().name("map").limit(limit).run(move |group| async move {
+            let mut items = items.into_iter();
             let mut handles = Handles::new();
-            for item in items {
-                handles.push(group.spawn_when_free(work(item)).await?);
+            loop {
+                // First the place, then the item, for it may be costly to get or to lose.
+                let place = free_place(group.core().places.clone()).await?;
+                let Some(item) = items.next() else { break };
+                handles.push(group.task_at(site).spawn_in(place, work(item)));
             }
             ok(handles.collect().await?)
-        });
-        map.await
+        })
     }
 }

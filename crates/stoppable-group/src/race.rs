@@ -1,7 +1,9 @@
 use std::future::Future;
+use std::panic::Location;
 use std::time::Duration;
 
-use stoppable_scope::{Deadline, TaskError, ok};
+use stoppable_scope::{TaskError, ok};
+use tokio::time::{Instant, timeout_at};
 
 use crate::group_error::GroupError;
 use crate::handles::Handles;
@@ -11,8 +13,17 @@ use crate::task_output::TaskOutput;
 
 /// Runs all at once and gives the value of the first that succeeds; the rest is cancelled and waited for.
 ///
-/// It is a group with [`Policy::FirstSuccess`]. Java's `ShutdownOnSuccess` and Kotlin's `select` over `async`
-/// are alike; `tokio::select!` drops the losers where they are and knows no owner.
+/// It is a group with [`Policy::FirstSuccess`]; write that yourself where the body has something to say too, or where
+/// the results are of different types. If several succeed at the same instant, one of them wins, not certainly the
+/// first in the list.
+///
+/// # Compared with `select!` and `select_ok`
+///
+/// - `tokio::select!` takes the first that *ends*, and drops the losers where they are: take it for waits that have
+///   nothing to clean up. Here the losers are asked, run their cleanup sections, and are waited for.
+/// - `futures::future::select_ok` polls all in one task and forgets all errors but the last; here each is a task, and
+///   all are in the error.
+/// - Java's `StructuredTaskScope` with `anySuccessfulResultOrThrow` is the model.
 ///
 /// # Cancel safety
 ///
@@ -20,7 +31,8 @@ use crate::task_output::TaskOutput;
 ///
 /// # Errors
 ///
-/// [`GroupError`] with all failures if none succeeds, also if there are none to run.
+/// [`GroupError`] with all failures if none succeeds, also if there are none to run. If it is cancelled before one
+/// has, those that had failed are the error; [`is_cancelled`](GroupError::is_cancelled) is it only without any.
 ///
 /// # Examples
 ///
@@ -39,32 +51,43 @@ use crate::task_output::TaskOutput;
 /// assert_eq!(fastest.unwrap(), "near");
 /// # }
 /// ```
-pub async fn race<I, F, M>(futures: I) -> Result<<F::Output as TaskOutput<M>>::Value, GroupError>
+#[track_caller]
+pub fn race<I, F, M>(
+    futures: I,
+) -> impl Future<Output = Result<<F::Output as TaskOutput<M>>::Value, GroupError>>
 where
     I: IntoIterator<Item = F>,
     F: Future + Send + 'static,
     F::Output: TaskOutput<M, Value: Send> + Send,
     M: 'static,
 {
-    let race = TaskGroup::builder().name("race").policy(Policy::FirstSuccess).run(|group| async move {
-        let mut runners: Handles<_> = futures.into_iter().map(|future| group.spawn(future)).collect();
+    let site = Location::caller();
+    TaskGroup::builder().name("race").policy(Policy::FirstSuccess).run(move |group| async move {
+        let mut runners = Handles::new();
+        for future in futures {
+            runners.push(group.task_at(site).spawn(future));
+        }
         let mut last = TaskError::from("a race of nobody has no winner");
-        while let Some((_, result)) = runners.join_next().await? {
+        while let Some((_, result)) = runners.join_next_at(site).await? {
             match result {
                 Ok(value) => return ok(value),
                 Err(error) => last = error.into(),
             }
         }
         Err(last)
-    });
-    race.await
+    })
 }
 
 /// Starts a further attempt whenever the ones that run have not succeeded for `delay`, at most `attempts` in
 /// all, or at once when they have all failed; gives the first value and cancels the rest.
 ///
 /// For calls whose slowest few are much slower than the rest, and that may safely be made twice. `attempt` gets
-/// the number of the attempt, from 0.
+/// the number of the attempt, from 0. A `delay` of zero starts all at once.
+///
+/// # Compared with `race` and with a retry
+///
+/// [`race`] starts all at once: take it where they differ, or where the first answer counts more than the load. A
+/// retry starts the next only when the last has failed; this also when it is slow, and so makes more calls.
 ///
 /// # Cancel safety
 ///
@@ -90,26 +113,33 @@ where
 /// assert_eq!(answer.await.unwrap(), 1);
 /// # }
 /// ```
-pub async fn hedge<W, F, M>(
+#[track_caller]
+pub fn hedge<W, F, M>(
     attempts: usize,
     delay: Duration,
     mut attempt: W,
-) -> Result<<F::Output as TaskOutput<M>>::Value, GroupError>
+) -> impl Future<Output = Result<<F::Output as TaskOutput<M>>::Value, GroupError>>
 where
     W: FnMut(usize) -> F,
     F: Future + Send + 'static,
     F::Output: TaskOutput<M, Value: Send> + Send,
     M: 'static,
 {
-    let hedge = TaskGroup::builder().name("hedge").policy(Policy::FirstSuccess).run(|group| async move {
+    let site = Location::caller();
+    TaskGroup::builder().name("hedge").policy(Policy::FirstSuccess).run(move |group| async move {
         let mut runners = Handles::new();
         let mut last = TaskError::from("a hedge without attempts has no answer");
         for number in 0..attempts {
-            runners.push(group.spawn(attempt(number)));
+            runners.push(group.task_at(site).spawn(attempt(number)));
             let last_one = number + 1 == attempts;
-            let patience = if last_one { Deadline::never() } else { Deadline::after(delay) };
-            // What the cut drops is a wait that loses nothing.
-            while let Ok(next) = patience.cut(runners.join_next()).await {
+            let patience = if last_one { None } else { Instant::now().checked_add(delay) };
+            loop {
+                // A plain timeout serves: it polls first, and what it drops is a wait that loses nothing.
+                let next = match patience {
+                    Some(at) => timeout_at(at, runners.join_next_at(site)).await,
+                    None => Ok(runners.join_next_at(site).await),
+                };
+                let Ok(next) = next else { break };
                 match next? {
                     Some((_, Ok(value))) => return ok(value),
                     Some((_, Err(error))) => last = error.into(),
@@ -118,6 +148,5 @@ where
             }
         }
         Err(last)
-    });
-    hedge.await
+    })
 }

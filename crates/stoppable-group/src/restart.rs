@@ -1,10 +1,11 @@
 use std::fmt;
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::pin::pin;
+use std::task::Poll;
 use std::time::Duration;
 
 use stoppable_scope::machinery::{ambient_node, request_in};
-use stoppable_scope::{Cancelled, OrCancelledExt, TaskError};
+use stoppable_scope::{Cancelled, OrCancelledExt, TaskError, checkpoint};
 use tokio::time::{Instant, sleep};
 
 use crate::catch::{catch, panic_error};
@@ -13,7 +14,12 @@ use crate::task_output::TaskOutput;
 /// How often a piece of work may be started again: at most `max` times within `period`. More often means that
 /// starting again does not help, and the failure goes up.
 ///
-/// Erlang's supervisors call this the restart intensity.
+/// # Compared with a retry, and with Erlang's supervisors
+///
+/// A retry is for one call that may fail: it counts attempts and ends with a value. This is for work that should run
+/// as long as the program: failures long past do not count. Mostly such work is a
+/// [`service`](crate::TaskBuilder::service), which then needs nobody to end it. Erlang calls the bound the restart
+/// intensity; to restart several tasks together run them in a [`TaskGroup`](crate::TaskGroup), and restart that.
 ///
 /// # Examples
 ///
@@ -54,7 +60,7 @@ pub enum RestartError {
     /// It was cancelled.
     #[error("{0}")]
     Cancelled(#[source] Cancelled),
-    /// It has failed too often; this is the last failure.
+    /// It has failed too often, or while it was being cancelled; this is the last failure.
     #[error("given up after {restarts} restarts within {period:?}: {last}")]
     GivenUp {
         /// How often it was started again within the period.
@@ -86,7 +92,8 @@ impl Restart {
     }
 
     /// Runs what `make` makes, again and again until it ends `Ok`, is cancelled, or fails too often. An error
-    /// and a panic count alike.
+    /// and a panic count alike. The delay before a restart is a stoppable wait; what fails while the scope is being
+    /// cancelled is not started again.
     ///
     /// # Cancel safety
     ///
@@ -120,13 +127,20 @@ impl Restart {
             };
             let now = Instant::now();
             restarts.retain(|at| now.saturating_duration_since(*at) < self.period);
-            if restarts.len() >= self.max {
+            // What fails while it is being cancelled is not started again, and its failure must not be lost.
+            let leaving = ambient_node().is_some_and(|node| node.effective_request().is_some());
+            if leaving || restarts.len() >= self.max {
                 let (restarts, period) = (restarts.len(), self.period);
                 return Err(RestartError::GivenUp { restarts, period, last });
             }
             let delay = (self.delays)(restarts.len());
             tracing::debug!(restarts = restarts.len(), ?delay, "starting again after: {last}");
-            sleep(delay).or_cancelled().await.map_err(RestartError::Cancelled)?;
+            let waited = match delay {
+                // Lets the others have their turn, also where the work never waits.
+                Duration::ZERO => checkpoint().await,
+                delay => sleep(delay).or_cancelled().await,
+            };
+            waited.map_err(RestartError::Cancelled)?;
             restarts.push(Instant::now());
         }
     }
@@ -134,10 +148,17 @@ impl Restart {
 
 /// One run, with its panic as an error.
 async fn once<F: Future>(make: &mut impl FnMut() -> F) -> Result<F::Output, TaskError> {
-    let mut future = pin!(catch(make).map_err(panic_error)?);
-    std::future::poll_fn(|cx| match catch(|| future.as_mut().poll(cx)) {
-        Ok(poll) => poll.map(Ok),
-        Err(payload) => std::task::Poll::Ready(Err(panic_error(payload))),
+    let mut future = pin!(Some(catch(make).map_err(panic_error)?));
+    poll_fn(|cx| {
+        let Some(running) = future.as_mut().as_pin_mut() else { unreachable!("polled until it is ready") };
+        let end = match catch(|| running.poll(cx)) {
+            Ok(Poll::Pending) => return Poll::Pending,
+            Ok(Poll::Ready(output)) => Ok(output),
+            Err(payload) => Err(payload),
+        };
+        // Its destructors are the work's too.
+        let dropped = catch(|| future.set(None));
+        Poll::Ready(end.and_then(|output| dropped.map(|()| output)).map_err(panic_error))
     })
     .await
 }

@@ -1,6 +1,5 @@
 use std::fmt;
 use std::marker::PhantomData;
-use std::panic::Location;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -13,32 +12,33 @@ use crate::task_handle::TaskHandle;
 use crate::task_output::TaskOutput;
 use crate::task_root::Kind;
 
-type Acquire = Pin<Box<dyn Future<Output = Option<OwnedSemaphorePermit>> + Send>>;
+pub(crate) type Acquire = Pin<Box<dyn Future<Output = Option<OwnedSemaphorePermit>> + Send>>;
 
 /// The future of [`TaskGroup::spawn_when_free`](crate::TaskGroup::spawn_when_free).
 #[must_use = "nothing is spawned until this is awaited"]
 pub struct SpawnWhenFree<F, M> {
-    task: Option<(F, NewTask)>,
+    task: Option<(F, NewTask, Kind)>,
     place: OrCancelled<Acquire>,
     marker: PhantomData<fn() -> M>,
 }
 
 impl<F, M> SpawnWhenFree<F, M> {
     #[track_caller]
-    pub(crate) fn new(
-        future: F,
-        task: NewTask,
-        places: Option<Arc<Semaphore>>,
-        _site: &'static Location<'static>,
-    ) -> Self {
-        let place: Acquire = Box::pin(async move {
-            match places {
-                Some(places) => places.acquire_owned().await.ok(),
-                None => None,
-            }
-        });
-        Self { task: Some((future, task)), place: place.or_cancelled(), marker: PhantomData }
+    pub(crate) fn new(future: F, task: NewTask, kind: Kind, places: Option<Arc<Semaphore>>) -> Self {
+        Self { task: Some((future, task, kind)), place: free_place(places), marker: PhantomData }
     }
+}
+
+/// Waits for a place, where they are limited.
+#[track_caller]
+pub(crate) fn free_place(places: Option<Arc<Semaphore>>) -> OrCancelled<Acquire> {
+    let place: Acquire = Box::pin(async move {
+        match places {
+            Some(places) => places.acquire_owned().await.ok(),
+            None => None,
+        }
+    });
+    place.or_cancelled()
 }
 
 impl<F, M> Unpin for SpawnWhenFree<F, M> {}
@@ -53,10 +53,10 @@ where
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let place = ready!(Pin::new(&mut self.place).poll(cx))?;
-        let Some((future, task)) = self.task.take() else {
+        let Some((future, task, kind)) = self.task.take() else {
             panic!("`SpawnWhenFree` polled after it was ready")
         };
-        Poll::Ready(Ok(task.start(future, Kind::Plain, place).handle))
+        Poll::Ready(Ok(task.start(future, kind, place).handle))
     }
 }
 

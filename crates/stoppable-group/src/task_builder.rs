@@ -3,7 +3,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use stoppable_scope::machinery::Node;
-use stoppable_scope::{Cancelled, Name, ScopeKind};
+use stoppable_scope::{Cancelled, Name, ScopeKind, TaskError};
 use tokio::sync::OwnedSemaphorePermit;
 
 use crate::catch::catch;
@@ -44,11 +44,12 @@ pub struct TaskBuilder<'a> {
     name: Option<Name>,
     grace: Option<Duration>,
     service: bool,
+    site: Option<&'static Location<'static>>,
 }
 
 impl<'a> TaskBuilder<'a> {
     pub(crate) fn new(group: &'a TaskGroup) -> Self {
-        Self { group, name: None, grace: None, service: false }
+        Self { group, name: None, grace: None, service: false, site: None }
     }
 
     pub(crate) fn name(mut self, name: Name) -> Self {
@@ -64,7 +65,14 @@ impl<'a> TaskBuilder<'a> {
     }
 
     /// Makes it a service: it does not hold the group open. When the body and all other tasks have ended it is
-    /// asked to stop and cancelled, which is then a good end.
+    /// asked to stop and cancelled, which is then a good end. If it fails that is a failure like any other; if it ends
+    /// `Ok` the others go on. It takes no place of a [`limit`](crate::GroupBuilder::limit).
+    ///
+    /// # Compared with a task that is cancelled at the end of the body
+    ///
+    /// trio and Kotlin have such tasks cancelled by hand (`cancel_scope.cancel()`, daemon tasks). Take a service for
+    /// what serves the other tasks (a heartbeat, a cache, a listener); take a plain task and its handle's
+    /// [`cancel`](TaskHandle::cancel) where it should end earlier than the last of them.
     ///
     /// # Examples
     ///
@@ -86,6 +94,12 @@ impl<'a> TaskBuilder<'a> {
         self
     }
 
+    /// Where it counts as spawned, in place of the line that calls.
+    pub(crate) fn at(mut self, site: &'static Location<'static>) -> Self {
+        self.site = Some(site);
+        self
+    }
+
     /// Spawns a future that gives a `Result` or `()`. See [`TaskGroup::spawn`].
     #[track_caller]
     pub fn spawn<F, M>(self, future: F) -> TaskHandle<<F::Output as TaskOutput<M>>::Value>
@@ -99,6 +113,10 @@ impl<'a> TaskBuilder<'a> {
     }
 
     /// Spawns a future that is not `Send`, on the thread that spawns it.
+    ///
+    /// All rules are those of [`spawn`](Self::spawn); take that where the future is `Send`. The task runs only while
+    /// its `LocalSet` does: keep that running until the group has ended, and where the group's future may be dropped,
+    /// until [`root().join()`](crate::root()) has.
     ///
     /// # Panics
     ///
@@ -152,7 +170,8 @@ impl<'a> TaskBuilder<'a> {
     {
         let site = Location::caller();
         let places = self.group.core().places.clone();
-        SpawnWhenFree::new(future, self.new_task::<F>(site), places, site)
+        let places = places.filter(|_| !self.service);
+        SpawnWhenFree::new(future, self.new_task::<F>(site), self.kind(), places)
     }
 
     /// Runs `work` on a blocking thread. See [`TaskGroup::spawn_blocking`].
@@ -165,7 +184,8 @@ impl<'a> TaskBuilder<'a> {
     {
         let mut new = self.new_task::<W>(Location::caller());
         new.kind = ScopeKind::Blocking;
-        new.start_with(|node| OnThread::new(work, node), Kind::Blocking, None).handle
+        let kind = if self.service { Kind::BlockingService } else { Kind::Blocking };
+        new.start_with(|node| OnThread::new(work, node), kind, None).handle
     }
 
     #[track_caller]
@@ -181,6 +201,32 @@ impl<'a> TaskBuilder<'a> {
         Shield::new(core, started.slot, started.handle)
     }
 
+    /// Spawns a future that ends what runs elsewhere, and so is polled whatever was requested.
+    #[track_caller]
+    pub(crate) fn spawn_foreign<F, T>(self, future: F) -> TaskHandle<T>
+    where
+        F: Future<Output = Result<T, TaskError>> + Send + 'static,
+        T: Send + 'static,
+    {
+        let new = self.new_task::<F>(Location::caller());
+        new.start(future, Kind::Foreign, None).handle
+    }
+
+    /// Spawns into a place that was taken before.
+    pub(crate) fn spawn_in<F, M>(
+        self,
+        place: Option<OwnedSemaphorePermit>,
+        future: F,
+    ) -> TaskHandle<<F::Output as TaskOutput<M>>::Value>
+    where
+        F: Future + Send + 'static,
+        F::Output: TaskOutput<M, Value: Send> + Send,
+        M: 'static,
+    {
+        let new = self.new_task::<F>(Location::caller());
+        new.start(future, self.kind(), place).handle
+    }
+
     fn kind(&self) -> Kind {
         if self.service { Kind::Service } else { Kind::Plain }
     }
@@ -188,6 +234,7 @@ impl<'a> TaskBuilder<'a> {
     fn new_task<F>(&self, site: &'static Location<'static>) -> NewTask {
         let name = self.name.clone().unwrap_or_else(|| Name::from_static(type_name::<F>()));
         let core = Arc::clone(self.group.core());
+        let site = self.site.unwrap_or(site);
         NewTask { core, name, grace: self.grace, site, kind: ScopeKind::Task }
     }
 }
@@ -295,7 +342,7 @@ impl NewTask {
             }
             return (started, None);
         }
-        if kind == Kind::Service {
+        if kind.is_service() {
             core.add_service(&node);
         }
         let root = TaskRoot::new(future, kind, node, Arc::clone(&core), slot, place);

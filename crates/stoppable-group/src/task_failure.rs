@@ -5,6 +5,7 @@ use std::panic::Location;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use stoppable_scope::machinery::shown;
 use stoppable_scope::{Name, ScopeId, TaskError};
 
 /// How one task failed: its name, where it was spawned, and its error or the payload of its panic.
@@ -47,6 +48,11 @@ impl TaskFailure {
         Self(Arc::new(Inner { task, name, site, cause }))
     }
 
+    /// The same task with another error.
+    pub(crate) fn with_error(&self, error: TaskError) -> Self {
+        Self::error_of(self.id(), self.name().clone(), self.site(), error)
+    }
+
     /// The scope of the task.
     pub fn id(&self) -> ScopeId {
         self.0.task
@@ -65,7 +71,7 @@ impl TaskFailure {
     /// Its error; `None` if it panicked.
     pub fn error(&self) -> Option<&(dyn Error + Send + Sync + 'static)> {
         match &self.0.cause {
-            Cause::Error(error) => Some(&**error),
+            Cause::Error(error) => Some(shown(&**error)),
             Cause::Panic { .. } => None,
         }
     }

@@ -1,4 +1,5 @@
 use std::fmt;
+use std::panic::Location;
 use std::sync::Arc;
 
 use stoppable_scope::machinery::Origin;
@@ -25,20 +26,48 @@ use crate::task_output::TaskOutput;
 ///
 /// How it ends: any failure gives a [`GroupError`] with all of them. If the body and every task ended `Ok`,
 /// undisturbed by a cancel, the body's value counts, whatever was requested. Else a request from outside gives
-/// an error that [`is_cancelled`](GroupError::is_cancelled); after the group's own cancel the body's value
+/// an error that [`is_cancelled`](crate::GroupError::is_cancelled); after the group's own cancel the body's value
 /// counts if there is one.
 ///
 /// If the future of the group is dropped (Rust cannot await in `Drop`), its tasks are cancelled, and adopted
 /// by the enclosing group, or else by the [`root`](crate::root) of the runtime, which waits for them.
 ///
-/// # Compared with `JoinSet`
+/// # Compared with
 ///
-/// A `JoinSet` hands out results one by one, and aborts when it is dropped without waiting. Take it where you
-/// want just that and tasks need no clean-up. asyncio's `TaskGroup`, trio's nursery and Java's
-/// `StructuredTaskScope` are the models here.
+/// - `JoinSet` hands out results one by one, and aborts when it is dropped without waiting. Take it where you want
+///   just that and tasks need no clean-up. With [`Handles`](crate::Handles) a group does the same for several types.
+/// - `FuturesUnordered` polls all in one task, without `'static`: take it for many short waits that borrow.
+/// - Go's `errgroup` keeps the first error only and cancels a context that each task has to look at.
+/// - Java's `StructuredTaskScope`, asyncio's `TaskGroup` and trio's nursery are the models. Their joiners are the
+///   [`Policy`](crate::Policy), [`race`](crate::race()) and [`TaskGroup::map`] here.
+///
+/// # Names, nested groups and `tracing`
+///
+/// Groups nest by being run in a task or body of another: a cancel goes down, a [`GroupError`] prints as a tree of
+/// names. Each task has a `tracing` span at level debug with its `group` and `name`, below the span in which it was
+/// spawned; where that level is off, it runs in the span of its spawner.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")] async fn main() {
+/// use stoppable_group::{TaskError, TaskGroup, ok};
+///
+/// let sync = TaskGroup::builder().name("sync").run(|sync| async move {
+///     sync.task("peers").spawn(async {
+///         let peers = TaskGroup::builder().name("peers").run(|peers| async move {
+///             peers.task("10.0.0.7").spawn(async { Err::<(), _>(TaskError::from("no route")) });
+///             ok(())
+///         });
+///         peers.await
+///     });
+///     ok(())
+/// });
+/// let error = sync.await.unwrap_err();
+/// assert!(error.to_string().contains("task `10.0.0.7` failed: no route"));
+/// assert_eq!(error.flatten()[0].name(), "10.0.0.7");
+/// # }
+/// ```
 ///
 /// [`GroupError`]: crate::GroupError
-/// [`GroupError::is_cancelled`]: crate::GroupError::is_cancelled
 ///
 /// # Examples
 ///
@@ -152,6 +181,11 @@ impl TaskGroup {
     /// A task with a name, which may have a grace.
     pub fn task(&self, name: impl Into<Name>) -> TaskBuilder<'_> {
         TaskBuilder::new(self).name(name.into())
+    }
+
+    /// A task that counts as spawned at `site`.
+    pub(crate) fn task_at(&self, site: &'static Location<'static>) -> TaskBuilder<'_> {
+        TaskBuilder::new(self).at(site)
     }
 
     /// Waits for a free place in a group with a limit, then spawns: how pressure travels to the spawner.

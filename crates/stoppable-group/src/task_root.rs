@@ -18,6 +18,7 @@ use crate::core::{Consequence, Core, Effect};
 use crate::group_report::TaskReport;
 use crate::handle_error::HandleError;
 use crate::judge::{Verdict, judge};
+use crate::on_thread::NotBegun;
 use crate::outcome::Outcome;
 use crate::slot::Slot;
 use crate::task_failure::TaskFailure;
@@ -52,8 +53,31 @@ pub(crate) enum Kind {
     Blocking,
     /// It outlives the body, and is stopped when nothing else is left.
     Service,
+    /// Both.
+    BlockingService,
+    /// It stands for a task that runs already: it starts whatever was requested, in order to end that.
+    Foreign,
     /// It runs closers: it starts whatever was requested, and accounts for each by itself.
     Closers,
+}
+
+impl Kind {
+    pub(crate) fn is_service(self) -> bool {
+        matches!(self, Self::Service | Self::BlockingService)
+    }
+
+    fn is_blocking(self) -> bool {
+        matches!(self, Self::Blocking | Self::BlockingService)
+    }
+
+    /// A service is no use for the limit: it would never give its place back.
+    fn needs_place(self) -> bool {
+        matches!(self, Self::Plain | Self::Shielded | Self::Blocking)
+    }
+
+    fn always_starts(self) -> bool {
+        matches!(self, Self::Closers | Self::Foreign)
+    }
 }
 
 enum State {
@@ -84,7 +108,7 @@ where
         place: Option<OwnedSemaphorePermit>,
     ) -> Self {
         let state = match (&core.places, place) {
-            (Some(places), None) if kind != Kind::Closers => State::queued(Arc::clone(places)),
+            (Some(places), None) if kind.needs_place() => State::queued(Arc::clone(places)),
             (_, place) => State::New(place),
         };
         let span = task_span(&core, &node);
@@ -104,8 +128,8 @@ where
 /// A span that names the task, below the span of whoever spawns it; that one itself where the level is off.
 fn task_span(core: &Core, node: &Node) -> Option<Box<Span>> {
     let span = tracing::debug_span!("task", group = %core.node.name(), name = %node.name());
-    let span = if span.is_none() { Span::current() } else { span };
-    (!span.is_none()).then(|| Box::new(span))
+    let span = if span.is_disabled() { Span::current() } else { span };
+    (!span.is_disabled()).then(|| Box::new(span))
 }
 
 impl State {
@@ -136,10 +160,12 @@ where
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let mut this = self.project();
+        // Also where it ends here without having begun: the destructors are the task's.
+        let _in_span = this.span.as_ref().map(|span| span.enter());
         loop {
             match this.state {
                 State::Running(_) => break,
-                _ if *this.kind == Kind::Closers => *this.state = State::Running(None),
+                _ if this.kind.always_starts() => *this.state = State::Running(None),
                 State::New(_) | State::Queued(_) if this.frame.node().effective_request().is_some() => {
                     let request = this.frame.node().effective_request();
                     let Some(request) = request else { continue };
@@ -161,7 +187,6 @@ where
         if let (None, Some(account)) = (&*this.begun, &*this.account) {
             *this.begun = account.core.keep_report.then(Instant::now);
         }
-        let _in_span = this.span.as_ref().map(|span| span.enter());
         let Some(future) = this.future.as_mut().as_pin_mut() else { return Poll::Ready(()) };
         let end = match catch(|| this.frame.poll(future, cx)) {
             Ok(Poll::Pending) => return Poll::Pending,
@@ -188,6 +213,7 @@ where
         if this.account.is_none() {
             return;
         }
+        let _in_span = this.span.as_ref().map(|span| span.enter());
         let node = this.frame.node();
         let request = node.effective_request();
         let request = request.unwrap_or_else(|| node.request(Reason::OwnerGone, Origin::Library));
@@ -235,9 +261,8 @@ fn finish<F, M>(
     } else {
         value
     };
-    let by_plan = matches!(&outcome, Outcome::Cancelled(by) if matches!(by.reason(), Reason::GroupEnded));
-    let as_usual = by_plan || matches!(outcome, Outcome::Ok | Outcome::Failed(_));
-    let disturbed = !as_usual || node.has_answered() && !by_plan;
+    let as_usual = matches!(outcome, Outcome::Ok | Outcome::Failed(_)) && !node.has_answered();
+    let disturbed = !as_usual && !ends_by_plan(node, &outcome);
     let report = TaskReport {
         id: node.id(),
         name: node.name().clone(),
@@ -253,8 +278,8 @@ fn finish<F, M>(
         Kind::Shielded if heard => core.record(report, disturbed, Effect::None),
         Kind::Shielded => core.record(report, disturbed, Effect::Keep),
         // A service that ends well has nothing to do with how the others do.
-        Kind::Service if outcome.is_ok() => core.record(report, disturbed, Effect::None),
-        Kind::Plain | Kind::Blocking | Kind::Service => core.record(report, disturbed, Effect::Cancel),
+        _ if kind.is_service() && outcome.is_ok() => core.record(report, disturbed, Effect::None),
+        _ => core.record(report, disturbed, Effect::Cancel),
     };
     let result = match (outcome, value) {
         (Outcome::Ok, Some(value)) => Ok(value),
@@ -281,6 +306,16 @@ fn finish<F, M>(
     core.leave(node);
 }
 
+/// Whether it was asked to leave because its group had all it wanted, before anything else was requested.
+fn ends_by_plan(node: &Arc<Node>, outcome: &Outcome) -> bool {
+    let by = match outcome {
+        Outcome::Cancelled(by) | Outcome::NotStarted(by) => Some(by.request().clone()),
+        _ => node.effective_request(),
+    };
+    let (Some(own), Some(by)) = (node.own_request(), by) else { return false };
+    matches!(own.reason(), Reason::GroupEnded | Reason::SiblingSucceeded(_)) && own.at() <= by.at()
+}
+
 type Judged<T> = (Option<T>, Outcome);
 
 fn judge_end<O: TaskOutput<M>, M>(
@@ -290,12 +325,17 @@ fn judge_end<O: TaskOutput<M>, M>(
     end: End<O>,
 ) -> Result<Judged<O::Value>, Payload> {
     Ok(match end {
-        End::Output(output) => catch(|| match judge(core, node, node.name(), output) {
+        End::Output(output) => catch(|| {
+            let begun = !output.as_error().is_some_and(|error| error.is::<NotBegun>());
+            (begun, judge(core, node, node.name(), output))
+        })
+        .map(|(begun, verdict)| match verdict {
             Verdict::Value(value) => (Some(value), Outcome::Ok),
+            Verdict::Cancelled(cancelled) if !begun => (None, Outcome::NotStarted(cancelled)),
             Verdict::Cancelled(cancelled) => (None, Outcome::Cancelled(cancelled)),
             Verdict::Failed(failure) => (None, Outcome::Failed(failure)),
         })?,
-        End::Cut(_) if kind == Kind::Blocking => {
+        End::Cut(_) if kind.is_blocking() => {
             tracing::warn!(
                 name = %node.name(), at = %node.site(),
                 "a blocking task did not look at its stop flag within its grace; its thread is left alone"

@@ -130,9 +130,9 @@ impl Frame {
             if self.deadline().is_some_and(|at| self.alarm.has_fired(at)) {
                 self.node.expire();
             }
-            let before = self.request();
-            let announced = before.as_ref().is_some_and(Request::is_announced);
-            let budget = announced && coop::has_budget_remaining();
+            // One that is not announced yet is not heard by all that are polled now.
+            let before = self.request().filter(Request::is_announced);
+            let budget = before.is_some() && coop::has_budget_remaining();
             let stalls = ambient::stalls();
             if let Poll::Ready(output) = self.enter(cx).poll(future.as_mut(), cx) {
                 return Poll::Ready(Ended::Finished(output));
@@ -211,7 +211,7 @@ impl Frame {
             Ask::Asking(asking, unfair) if asking.is(request) => *unfair,
             _ => 0,
         };
-        let asked = fair || unfair >= UNFAIR_POLLS && request.is_announced();
+        let asked = fair || unfair >= UNFAIR_POLLS;
         let request = request.clone();
         self.ask = if asked { Ask::Asked(request) } else { Ask::Asking(request, unfair + 1) };
         asked

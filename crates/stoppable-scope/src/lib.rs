@@ -38,6 +38,7 @@ mod elapsed;
 mod entry;
 mod frame;
 mod in_scope;
+mod kept;
 mod limit;
 mod name;
 mod node;
@@ -88,6 +89,7 @@ pub use without_deadline::{WithoutDeadline, without_deadline};
 pub mod machinery {
     pub use crate::ambient::{node as ambient_node, root as ambient_root};
     pub use crate::frame::{Cut, Ended, Frame, Rule};
+    pub use crate::kept::shown;
     pub use crate::node::Node;
     pub use crate::request::Origin;
     pub use crate::section::Section;

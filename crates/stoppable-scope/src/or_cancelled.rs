@@ -8,6 +8,7 @@ use tokio::task::coop;
 
 use crate::ambient;
 use crate::cancelled::Cancelled;
+use crate::request::Request;
 use crate::wait_point::WaitPoint;
 
 /// Makes any future a stoppable wait.
@@ -91,7 +92,7 @@ impl<F: Future> Future for OrCancelled<F> {
             let Some(future) = this.future.as_mut().as_pin_mut() else {
                 panic!("`OrCancelled` polled after it was ready");
             };
-            let seen = WaitPoint::pending_request();
+            let seen = WaitPoint::pending_request().filter(Request::is_announced);
             let before = ambient::sections();
             if let Poll::Ready(output) = future.poll(cx) {
                 return Poll::Ready(Ok(output));
@@ -108,7 +109,7 @@ impl<F: Future> Future for OrCancelled<F> {
                 let _ = this.point.park(cx);
                 return Poll::Pending;
             }
-            if !seen.is_some_and(|seen| seen.is(&request)) || !request.is_announced() {
+            if !seen.is_some_and(|seen| seen.is(&request)) {
                 // It came while the future was polled: waits in there have not heard of it.
                 if request.is_announced() && coop::has_budget_remaining() {
                     continue;

@@ -5,6 +5,7 @@ use std::fmt;
 use std::ops::Deref;
 
 use crate::cancelled::Cancelled;
+use crate::kept;
 use crate::request::Request;
 
 /// The one concrete error of bodies: every `std::error::Error`, `Box<dyn Error + Send + Sync>`,
@@ -73,14 +74,14 @@ impl<E: Error + Send + Sync + 'static> TaskFailureError<IsError> for E {
 
 impl<E> TaskFailureError<DerefsToError> for E
 where
-    E: Deref<Target = dyn Error + Send + Sync + 'static> + Into<TaskError> + Send + 'static,
+    E: Deref<Target = dyn Error + Send + Sync + 'static> + Send + Sync + 'static,
 {
     fn as_error(&self) -> &(dyn Error + 'static) {
         &**self
     }
 
     fn into_task_error(self) -> TaskError {
-        self.into()
+        kept::keep(self)
     }
 }
 

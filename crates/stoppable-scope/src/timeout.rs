@@ -24,10 +24,10 @@ use crate::timeout_handle::TimeoutHandle;
 
 /// Bounds a piece of work: a scope that cancels itself at its deadline.
 ///
-/// `limit` is a `Duration`, counted from the first poll, or a [`Deadline`], shared with others. At the
-/// limit the work is *asked*: its stoppable waits answer [`Cancelled`], and what then still waits is
-/// dropped. So the call returns late by as much as the cleanup sections inside it take;
-/// [`Deadline::cut`] never does.
+/// `limit` is a `Duration`, counted from the first poll, or a [`Deadline`](crate::Deadline), shared with
+/// others. At the limit the work is *asked*: its stoppable waits answer [`Cancelled`], and what then still
+/// waits is dropped. So the call returns late by as much as the cleanup sections inside it take;
+/// [`Deadline::cut`](crate::Deadline::cut) never does.
 ///
 /// A limit of zero, or a deadline that has passed, never starts the work. Nested limits only shrink: an
 /// enclosing deadline that comes first ends this call with [`TimeoutError::Cancelled`].
