@@ -20,11 +20,15 @@ async fn fetch_orders(id: u32) -> Result<Vec<u32>, std::num::ParseIntError> {
 }
 
 async fn fan_out(id: u32, budget: Duration) -> Result<(String, Vec<u32>), Error> {
-    let (user, orders) = with_timeout(budget, TaskGroup::run(|group| async move {
-        let user = group.spawn(fetch_user(id));
-        let orders = group.spawn(fetch_orders(id));
-        Ok((user.await?, orders.await?))
-    })).await?;
+    let (user, orders) = with_timeout(
+        budget,
+        TaskGroup::run(|group| async move {
+            let user = group.spawn(fetch_user(id));
+            let orders = group.spawn(fetch_orders(id));
+            Ok((user.await?, orders.await?))
+        }),
+    )
+    .await?;
     Ok((user, orders))
 }
 
@@ -38,8 +42,9 @@ async fn handle(job: &u32) -> Result<(), std::io::Error> {
 }
 
 async fn consume(jobs: ShutdownQueue<u32>) -> Result<(), Error> {
-    while let Some(job) = jobs.recv().await? {       // None: closed and drained. Err: cancelled
-        handle(&job).await?;                         // a failure here must not count as done
+    while let Some(job) = jobs.recv().await? {
+        // None: closed and drained. Err: cancelled
+        handle(&job).await?; // a failure here must not count as done
         job.done();
     }
     Ok(())
@@ -75,7 +80,7 @@ async fn open() -> Result<Conn, std::io::Error> {
 
 async fn cleanup_however_we_leave(sql: &str) -> Result<(), Error> {
     let conn = defer(open().await?, secs(2), |conn| async move { conn.close().await });
-    conn.query(sql).or_cancelled().await??;          // outer: cancelled. Inner: the query's own error
+    conn.query(sql).or_cancelled().await??; // outer: cancelled. Inner: the query's own error
     Ok(())
 }
 

@@ -12,8 +12,9 @@ use stoppable_scope::machinery::Node;
 use stoppable_scope::{Name, ScopeId, ScopeKind, TaskError, cleanup};
 
 use crate::catch::{Payload, catch};
-use crate::core::{Core, Effect};
+use crate::core::Core;
 use crate::group_report::TaskReport;
+use crate::ledger::Effect;
 use crate::outcome::Outcome;
 use crate::slot::Slot;
 use crate::task_failure::TaskFailure;

@@ -16,6 +16,7 @@ use tokio::task::JoinSet;
 use crate::catch::wake_all;
 use crate::closers::Lanes;
 use crate::group_report::{GroupReport, TaskReport};
+use crate::ledger::{Consequence, Effect, Ledger};
 use crate::outcome::Outcome;
 use crate::policy::Policy;
 use crate::task_failure::TaskFailure;
@@ -34,56 +35,6 @@ pub(crate) struct Core {
     /// drops the future there and then, and its destructors may come here again.
     set: ReentrantMutex<RefCell<JoinSet<()>>>,
     ledger: Mutex<Ledger>,
-}
-
-#[derive(Default)]
-struct Ledger {
-    closed: bool,
-    /// The owner wants no more tasks.
-    refuses: bool,
-    /// Tasks that were admitted, ever.
-    admitted: u64,
-    /// Those that have not left.
-    live: usize,
-    /// A task answered a cancel, was cut or never ran.
-    disturbed: bool,
-    /// The first success that the policy asked for is there.
-    decided: bool,
-    /// Tasks that outlive the body and are then stopped.
-    services: Vec<Arc<Node>>,
-    /// In the order in which the tasks ended.
-    failures: Vec<TaskFailure>,
-    report: GroupReport,
-    /// Who waits for the last one to leave.
-    joiners: Vec<Waker>,
-    /// Groups whose future was dropped before their tasks had ended.
-    adopted: Vec<Arc<Core>>,
-    /// With how many of them those that have ended are let go.
-    sweep_at: usize,
-    /// This group was adopted itself: its failures are nobody's error.
-    orphan: bool,
-    lanes: Lanes,
-}
-
-/// What the failure of a task does to its group.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Effect {
-    /// It is in the group's error, and cancels the siblings where the policy says so.
-    Cancel,
-    /// It is in the group's error.
-    Keep,
-    /// It is in the report.
-    None,
-}
-
-/// What the end of a task does to the others.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Consequence {
-    None,
-    /// The body and all tasks are cancelled.
-    CancelGroup,
-    /// The other tasks are cancelled.
-    CancelTasks,
 }
 
 /// The group takes no more tasks.
@@ -169,28 +120,19 @@ impl Core {
     /// Notes how a task ended, and what is to be done about the siblings.
     #[must_use]
     pub(crate) fn record(&self, task: TaskReport, disturbed: bool, effect: Effect) -> Consequence {
+        let site = task.site;
         let failure = match &task.outcome {
             Outcome::Failed(failure) => Some(failure.clone()),
             _ => None,
         };
-        let ends_well = task.outcome.is_ok() && effect == Effect::Cancel;
-        let failed = failure.is_some() && effect == Effect::Cancel;
-        let site = task.site;
-        let (orphan, decides) = {
+        let (orphan, consequence) = {
             let mut ledger = self.ledger.lock();
-            let decides = ends_well && self.policy == Policy::FirstSuccess && !ledger.decided;
-            ledger.decided |= decides;
             ledger.disturbed |= disturbed;
-            ledger.report.count(&task.outcome);
-            if self.keep_report || !task.outcome.is_ok() {
-                ledger.report.tasks.push(task);
+            let consequence = ledger.record(task, effect, self.policy, self.keep_report);
+            if let Some(failure) = failure.as_ref().filter(|_| effect != Effect::None) {
+                ledger.keep(failure, self.node.id());
             }
-            if let Some(failure) = failure.clone() {
-                if effect != Effect::None && !ledger.knows(&failure) {
-                    ledger.failures.push(failure);
-                }
-            }
-            (ledger.orphan, decides)
+            (ledger.orphan, consequence)
         };
         match failure {
             Some(failure) if orphan => {
@@ -201,11 +143,7 @@ impl Core {
             }
             None => {}
         }
-        match self.policy {
-            Policy::FailFast if failed && !orphan => Consequence::CancelGroup,
-            Policy::FirstSuccess if decides => Consequence::CancelTasks,
-            _ => Consequence::None,
-        }
+        consequence
     }
 
     /// Does to the siblings of `task` what has to be done.
@@ -236,11 +174,13 @@ impl Core {
     }
 
     /// Counts a task out.
-    pub(crate) fn leave(&self, node: &Arc<Node>) {
+    pub(crate) fn leave(&self, node: &Arc<Node>, service: bool) {
         let joiners = {
             let mut ledger = self.ledger.lock();
             ledger.live -= 1;
-            ledger.services.retain(|service| !Arc::ptr_eq(service, node));
+            if service {
+                ledger.services.retain(|service| !Arc::ptr_eq(service, node));
+            }
             ledger.idle_joiners()
         };
         wake_all(joiners);
@@ -257,16 +197,13 @@ impl Core {
     }
 
     /// Keeps a failure that nobody is left to hear of; it cancels nobody.
-    pub(crate) fn keep_failure(&self, failure: TaskFailure) {
-        let mut ledger = self.ledger.lock();
-        if !ledger.knows(&failure) {
-            ledger.failures.push(failure);
-        }
+    pub(crate) fn keep_failure(&self, failure: &TaskFailure) {
+        self.ledger.lock().keep(failure, self.node.id());
     }
 
     /// Whether this failure is in the group's account already.
     pub(crate) fn knows(&self, failure: &TaskFailure) -> bool {
-        self.ledger.lock().knows(failure)
+        self.ledger.lock().knows(failure, self.node.id())
     }
 
     /// Takes over the tasks of a group whose future was dropped. Gives it back where this group has ended.
@@ -391,6 +328,11 @@ impl Core {
         self.poll_empty(true, &mut Context::from_waker(Waker::noop())).is_ready()
     }
 
+    /// Whether nobody is left this moment.
+    pub(crate) fn is_idle(self: &Arc<Self>) -> bool {
+        self.poll_empty(false, &mut Context::from_waker(Waker::noop())).is_ready()
+    }
+
     pub(crate) fn scope(&self) -> Scope {
         Scope::of(Arc::clone(&self.node))
     }
@@ -425,32 +367,6 @@ impl Wake for WakeJoiners {
             let joiners = mem::take(&mut core.ledger.lock().joiners);
             wake_all(joiners);
         }
-    }
-}
-
-impl Ledger {
-    fn count_in(&mut self) {
-        self.admitted += 1;
-        self.live += 1;
-    }
-
-    /// Who waits for the group, once only services are left.
-    fn idle_joiners(&mut self) -> Vec<Waker> {
-        let busy = self.live > self.services.len();
-        if busy { Vec::new() } else { mem::take(&mut self.joiners) }
-    }
-
-    fn knows(&self, failure: &TaskFailure) -> bool {
-        self.failures.iter().any(|known| known.is(failure))
-    }
-
-    /// Gives the waker back where it is registered already.
-    fn add_joiner(&mut self, waker: Waker) -> Option<Waker> {
-        if self.joiners.iter().any(|known| known.will_wake(&waker)) {
-            return Some(waker);
-        }
-        self.joiners.push(waker);
-        None
     }
 }
 

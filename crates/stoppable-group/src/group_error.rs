@@ -8,7 +8,8 @@ use crate::task_failure::TaskFailure;
 /// How a group ended without a value: all failures of its tasks, or a cancellation.
 ///
 /// One failure stays an aggregate of one. Failures stand in the order in which the tasks ended, the body
-/// last. It prints as a tree, since a failure may be the error of a nested group. asyncio's
+/// last. It prints as a tree, since a failure may be the error of a nested group; `{:?}` prints the same, for
+/// that is what a `main` shows that returns it, and `{:#?}` the fields. asyncio's
 /// `ExceptionGroup` is the model, and [`split`](Self::split) is its `except*`.
 ///
 /// # Examples
@@ -27,7 +28,7 @@ use crate::task_failure::TaskFailure;
 /// assert!(error.find::<std::num::ParseIntError>().is_some());
 /// # }
 /// ```
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct GroupError {
     name: Name,
     kind: Kind,
@@ -210,6 +211,15 @@ fn nested(failure: &TaskFailure) -> Option<&GroupError> {
 
 impl fmt::Display for GroupError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.print(f, 0)
+    }
+}
+
+impl fmt::Debug for GroupError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if f.alternate() {
+            return f.debug_struct("GroupError").field("name", &self.name).field("kind", &self.kind).finish();
+        }
         self.print(f, 0)
     }
 }

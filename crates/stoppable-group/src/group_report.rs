@@ -37,6 +37,11 @@ impl GroupReport {
         self.ok + self.failed + self.cancelled + self.not_started + self.abandoned
     }
 
+    /// Those that are listed under a name.
+    pub fn named<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a TaskReport> {
+        self.tasks.iter().filter(move |task| task.name == *name)
+    }
+
     pub(crate) fn count(&mut self, outcome: &Outcome) {
         let count = match outcome {
             Outcome::Ok => &mut self.ok,

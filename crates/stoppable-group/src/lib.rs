@@ -18,6 +18,7 @@ mod handles;
 mod join_next;
 mod judge;
 mod keyed_group;
+mod ledger;
 mod lifeline;
 mod map;
 mod on_thread;

@@ -53,18 +53,19 @@ impl Root {
     /// # Errors
     ///
     /// [`Cancelled`] for whoever waits.
-    pub async fn join(&self) -> Result<GroupReport, Cancelled> {
-        let mut point = WaitPoint::new();
-        poll_fn(|cx| {
+    #[track_caller]
+    pub fn join(&self) -> impl Future<Output = Result<GroupReport, Cancelled>> + Send + use<> {
+        let (core, mut point) = (Arc::clone(&self.core), WaitPoint::new());
+        poll_fn(move |cx| {
             loop {
-                if self.core.poll_empty(false, cx).is_ready() {
-                    return Poll::Ready(Ok(self.core.report()));
-                }
+                // Nothing is lost by an answer, so a request comes first.
                 ready!(point.check())?;
+                if core.poll_empty(false, cx).is_ready() {
+                    return Poll::Ready(Ok(core.report()));
+                }
                 ready!(point.park(cx));
             }
         })
-        .await
     }
 
     /// The scope of all that the root owns: cancel it to ask whatever is left to leave.
@@ -87,11 +88,21 @@ impl fmt::Debug for Root {
 static ROOTS: Mutex<Option<HashMap<Id, Arc<Core>>>> = Mutex::new(None);
 
 pub(crate) fn root_core(runtime: &Handle) -> Arc<Core> {
-    let mut roots = ROOTS.lock();
-    let roots = roots.get_or_insert_default();
-    let core = roots.entry(runtime.id()).or_insert_with(|| {
+    let (core, idle) = {
+        let mut roots = ROOTS.lock();
+        let roots = roots.get_or_insert_default();
+        if let Some(core) = roots.get(&runtime.id()) {
+            return Arc::clone(core);
+        }
+        // With a new runtime those go that nobody uses: their runtimes may have ended.
+        let unused = |core: &Arc<Core>| Arc::strong_count(core) == 1 && core.is_idle();
+        let idle: Vec<Id> = roots.iter().filter(|(_, core)| unused(core)).map(|(id, _)| *id).collect();
+        let idle: Vec<Arc<Core>> = idle.iter().filter_map(|id| roots.remove(id)).collect();
         let node = Node::new(ScopeKind::Group, Name::from_static("root"), Location::caller(), None);
-        Core::new(node, runtime.clone(), Policy::Supervise, false, None, None)
-    });
-    Arc::clone(core)
+        let core = Core::new(node, runtime.clone(), Policy::Supervise, false, None, None);
+        roots.insert(runtime.id(), Arc::clone(&core));
+        (core, idle)
+    };
+    drop(idle);
+    core
 }

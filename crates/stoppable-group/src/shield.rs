@@ -39,7 +39,7 @@ impl<T> Drop for Shield<T> {
     fn drop(&mut self) {
         // A failure that the waiter has not read is the owner's.
         if let Some(Err(HandleError::Failed(failure))) = self.slot.give_up() {
-            self.core.keep_failure(failure);
+            self.core.keep_failure(&failure);
         }
     }
 }

@@ -2,7 +2,7 @@ use std::any::Any;
 use std::error::Error;
 use std::fmt;
 use std::panic::Location;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 use stoppable_scope::machinery::shown;
@@ -20,6 +20,8 @@ struct Inner {
     name: Name,
     site: &'static Location<'static>,
     cause: Cause,
+    /// The first group that has it in its error.
+    kept_by: OnceLock<ScopeId>,
 }
 
 enum Cause {
@@ -34,7 +36,7 @@ impl TaskFailure {
         site: &'static Location<'static>,
         error: TaskError,
     ) -> Self {
-        Self(Arc::new(Inner { task, name, site, cause: Cause::Error(error) }))
+        Self(Arc::new(Inner { task, name, site, cause: Cause::Error(error), kept_by: OnceLock::new() }))
     }
 
     pub(crate) fn panic_of(
@@ -45,7 +47,7 @@ impl TaskFailure {
     ) -> Self {
         let message = panic_message(&*payload);
         let cause = Cause::Panic { message, payload: Mutex::new(Some(payload)) };
-        Self(Arc::new(Inner { task, name, site, cause }))
+        Self(Arc::new(Inner { task, name, site, cause, kept_by: OnceLock::new() }))
     }
 
     /// The same task with another error.
@@ -107,6 +109,14 @@ impl TaskFailure {
             Cause::Panic { payload, .. } => payload.lock().take(),
             Cause::Error(_) => None,
         }
+    }
+
+    pub(crate) fn kept_by(&self) -> Option<ScopeId> {
+        self.0.kept_by.get().copied()
+    }
+
+    pub(crate) fn set_kept_by(&self, group: ScopeId) {
+        let _known = self.0.kept_by.set(group);
     }
 
     /// Whether both are one failure.

@@ -231,7 +231,41 @@ impl TaskGroup {
     /// Runs `work` on a blocking thread; the [`StopFlag`] tells it when to leave.
     ///
     /// A thread cannot be dropped. After a cancel it is waited for until its grace ends, one second where
-    /// nobody gave one; then it is reported as abandoned and no longer counted as live.
+    /// nobody gave one; then it is reported as abandoned and no longer counted as live. The drop of the runtime
+    /// still waits for it; who must not, ends it with `Runtime::shutdown_background`.
+    ///
+    /// Like every task it hears the requests of *this group*: a timeout around the handle alone ends the wait, not
+    /// the work. To bound the work give it a group of its own inside the timeout:
+    /// `with_timeout(limit, TaskGroup::run(|group| async move { .. group.spawn_blocking(..) .. }))`.
+    ///
+    /// To wait in there for something async, such as a full queue, use `Handle::block_on`: the wait is in the scope of
+    /// the task and answers a cancel.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() {
+    /// use stoppable_group::{TaskGroup, ok};
+    /// use tokio::runtime::Handle;
+    ///
+    /// let (lines, mut incoming) = tokio::sync::mpsc::channel(1);
+    /// let count = TaskGroup::run(|group| async move {
+    ///     group.task("reader").spawn_blocking(move |stop| {
+    ///         for line in ["a", "b", "c"] {
+    ///             stop.check()?;
+    ///             Handle::current().block_on(lines.send(line))?;
+    ///         }
+    ///         ok(())
+    ///     });
+    ///     let mut count = 0;
+    ///     while incoming.recv().await.is_some() {
+    ///         count += 1;
+    ///     }
+    ///     ok(count)
+    /// });
+    /// assert_eq!(count.await.unwrap(), 3);
+    /// # }
+    /// ```
     #[track_caller]
     #[doc(alias = "to_thread")]
     #[doc(alias = "run_in_executor")]

@@ -14,10 +14,11 @@ use tokio::time::Instant;
 use tracing::Span;
 
 use crate::catch::{Payload, catch};
-use crate::core::{Consequence, Core, Effect};
+use crate::core::Core;
 use crate::group_report::TaskReport;
 use crate::handle_error::HandleError;
 use crate::judge::{Verdict, judge};
+use crate::ledger::{Consequence, Effect};
 use crate::on_thread::NotBegun;
 use crate::outcome::Outcome;
 use crate::slot::Slot;
@@ -295,7 +296,7 @@ fn finish<F, M>(
     if let Err(result) = slot.complete(result) {
         // The waiter left at this very moment.
         if let (true, Err(HandleError::Failed(failure))) = (heard, &result) {
-            core.keep_failure(failure.clone());
+            core.keep_failure(failure);
         }
         if catch(|| drop(result)).is_err() {
             tracing::error!(task = %node.name(), "the value of a task panicked when it was dropped");
@@ -303,7 +304,7 @@ fn finish<F, M>(
     }
     // Who waits for this task has its failure before he is cancelled because of it.
     core.follow(consequence, node);
-    core.leave(node);
+    core.leave(node, kind.is_service());
 }
 
 /// Whether it was asked to leave because its group had all it wanted, before anything else was requested.

@@ -154,8 +154,9 @@ enum State {
 }
 
 impl<F, M> Timeout<F, M> {
-    /// How long the work may go on after it was asked, whoever asked. None by default: what still waits
-    /// after it was asked is dropped at once.
+    /// How long the work may go on after this call has asked it, at its limit or through its handle. None by
+    /// default: what still waits after it was asked is dropped at once. A request from outside passes through,
+    /// and who made it decides when to cut.
     pub fn grace(mut self, grace: Duration) -> Self {
         self.grace = Some(grace);
         self

@@ -39,7 +39,8 @@ pub mod queue;
 mod sync;
 
 pub use queue::{
-    AbandonPolicy, DeadLetter, DeadLetterReason, Item, ItemRef, JoinByError, JoinReport, Leftovers, Permit,
-    PermitVoidError, QueueStats, RecvByError, RequeueError, ReserveError, SendByError, SendError,
-    ShutdownQueue, TaskDoneError, TryRecvError, TryReserveError, TrySendError, Unfinished, UnfinishedItem,
+    AbandonPolicy, Batch, DeadLetter, DeadLetterReason, Item, ItemRef, JoinByError, JoinReport, Leftovers,
+    Permit, PermitVoidError, Producer, QueueStats, RecvByError, RequeueError, ReserveError, ReserveManyError,
+    SendByError, SendError, SendManyError, ShutdownQueue, SinkError, TaskDoneError, TryRecvError,
+    TryReserveError, TrySendError, Unfinished, UnfinishedItem, WeakQueue,
 };

@@ -1,9 +1,10 @@
 #![doc = include_str!("../README.md")]
 
 pub use stoppable_group::{
-    Close, Collected, Deferred, GroupBuilder, GroupError, GroupReport, GroupRun, GroupRunReported, HandleError,
-    Handles, JoinNext, KeyedGroup, Lifeline, Outcome, Policy, Restart, RestartError, Root, Shield, SpawnWhenFree,
-    StopFlag, TaskBuilder, TaskFailure, TaskGroup, TaskHandle, TaskOutput, TaskReport, defer, hedge, race, root,
+    Close, Collected, Deferred, GroupBuilder, GroupError, GroupReport, GroupRun, GroupRunReported,
+    HandleError, Handles, JoinNext, KeyedGroup, Lifeline, Outcome, Policy, Restart, RestartError, Root,
+    Shield, SpawnWhenFree, StopFlag, TaskBuilder, TaskFailure, TaskGroup, TaskHandle, TaskOutput, TaskReport,
+    defer, hedge, race, root,
 };
 pub use stoppable_scope::{
     Cancelled, Checkpoint, Cleanup, Deadline, Elapsed, InScope, InScopeExt, Limit, Name, OrCancelled,
@@ -13,9 +14,10 @@ pub use stoppable_scope::{
 };
 pub use stoppable_sync::queue;
 pub use stoppable_sync::{
-    AbandonPolicy, DeadLetter, DeadLetterReason, Item, ItemRef, JoinByError, JoinReport, Leftovers, Permit,
-    PermitVoidError, QueueStats, RecvByError, RequeueError, ReserveError, SendByError, SendError,
-    ShutdownQueue, TaskDoneError, TryRecvError, TryReserveError, TrySendError, Unfinished, UnfinishedItem,
+    AbandonPolicy, Batch, DeadLetter, DeadLetterReason, Item, ItemRef, JoinByError, JoinReport, Leftovers,
+    Permit, PermitVoidError, Producer, QueueStats, RecvByError, RequeueError, ReserveError, ReserveManyError,
+    SendByError, SendError, SendManyError, ShutdownQueue, SinkError, TaskDoneError, TryRecvError,
+    TryReserveError, TrySendError, Unfinished, UnfinishedItem, WeakQueue,
 };
 
 /// What most programs need. Nothing in it has the name of something in tokio.
@@ -25,7 +27,7 @@ pub use stoppable_sync::{
 /// ```
 pub mod prelude {
     pub use crate::{
-        Cancelled, Deadline, GroupError, InScopeExt, OrCancelledExt, Policy, Reason, Scope, ShutdownQueue, TaskError,
-        TaskGroup, TaskHandle, TimeoutError, checkpoint, cleanup, defer, failure, with_timeout,
+        Cancelled, Deadline, GroupError, InScopeExt, OrCancelledExt, Policy, Reason, Scope, ShutdownQueue,
+        TaskError, TaskGroup, TaskHandle, TimeoutError, checkpoint, cleanup, defer, failure, with_timeout,
     };
 }

@@ -6,21 +6,27 @@
 //! - an item that is not promised lies in the store only if no receiver waits;
 //! - a slot is free only if no sender waits;
 //! - a receiver waits only if no sender has a slot and its value still with it;
-//! - after a shutdown no sender waits, and no receiver where nothing is queued.
+//! - after a shutdown no sender waits, and no receiver where nothing is queued;
+//! - of those that wait only the first has part of what it wants.
 //!
 //! That is why the paths below need not ask who waits: where there is something to have, nobody waits for it.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::task::Waker;
 
+mod batching;
 mod receiving;
 mod sending;
 mod settling;
+mod slots;
 
+pub(crate) use batching::Wanted;
+
+use super::batches::Batches;
 use super::join_report::JoinReport;
 use super::ledger::{Ledger, Seat};
 use super::queue_stats::QueueStats;
-use super::store::{Entry, Store, Tag};
+use super::store::{Entry, Order, Store, Tag};
 use super::unfinished::{Unfinished, UnfinishedItem};
 use super::waiters::{Key, Line, Waiters};
 use super::wakes::Wakes;
@@ -48,11 +54,39 @@ pub(crate) struct Taken<T> {
     pub(crate) seat: Seat,
 }
 
+/// Items on their way to their receiver together, at least one.
+pub(crate) struct TakenMany<T> {
+    pub(crate) values: Vec<T>,
+    /// Where [`Batches`] has their tags.
+    pub(crate) record: u32,
+}
+
+/// A value to be sent, and its level in an order by priority.
+pub(crate) struct Unsent<T> {
+    pub(crate) value: T,
+    pub(crate) level: i64,
+}
+
 /// Where a `send` is.
 pub(crate) enum Sending<T> {
-    Unsent(T),
+    Unsent(Unsent<T>),
     Waiting(Key),
     Over,
+}
+
+/// What came of sending many.
+pub(crate) enum Progress {
+    All,
+    /// Enough for one turn; there is room for more.
+    Some,
+    ShutDown,
+}
+
+/// Why slots are not to be had.
+pub(crate) enum Refusal {
+    ShutDown,
+    /// More than the queue can hold, which is so much.
+    BeyondCapacity(usize),
 }
 
 /// How an item ended that is counted under the lock.
@@ -62,25 +96,39 @@ pub(crate) enum End {
     Abandoned,
 }
 
-/// Waits in [`Line::Waiting`], has a promise in [`Line::Served`], is to look again when [`Line::Out`].
+/// Waits in [`Line::Waiting`], has its promises in [`Line::Served`], is to look again when [`Line::Out`].
 struct Receiver {
     waker: Option<Waker>,
+    /// How many items it is to be promised.
+    want: usize,
+    /// How many it is promised. Part of `want` while it waits: a batch that is collected.
+    promised: usize,
 }
 
 /// Waits in [`Line::Waiting`]. A value in [`Line::Served`] has a slot.
 struct Sender<T> {
     offer: Offer<T>,
     waker: Option<Waker>,
+    /// Counts senders that had to wait, in the order in which they began to.
+    place: u64,
 }
 
 enum Offer<T> {
     /// Still the sender's. [`Line::Out`]: the queue was shut down.
-    Value(T),
-    Accepted,
-    /// Wants a permit. [`Line::Out`]: the queue was shut down.
-    Permit,
-    /// Counts in `permits` already.
-    Granted,
+    Value(Unsent<T>),
+    /// With its ticket.
+    Accepted(u64),
+    /// Wants slots for values that cannot be reached from here. [`Line::Out`]: has them all, or the queue
+    /// was shut down, or they are more than it can hold.
+    Slots(Slots),
+}
+
+struct Slots {
+    want: usize,
+    /// Part of `want` while it waits; these count in `permits` already.
+    granted: usize,
+    /// Whether it has a use for part of them.
+    piecemeal: bool,
 }
 
 /// Waits in [`Line::Waiting`]; [`Line::Out`] with its report.
@@ -96,8 +144,14 @@ pub(crate) struct Core<T> {
     receivers: Waiters<Receiver>,
     senders: Waiters<Sender<T>>,
     joiners: Waiters<Joiner>,
-    /// Slots held by permits.
+    /// What the receivers are promised together.
+    promised: usize,
+    /// Slots held by permits, and by those who wait for several.
     permits: usize,
+    /// How many producer handles there are.
+    producers: usize,
+    /// How many senders had to wait, ever.
+    places: u64,
     accepted: u64,
     rejected: u64,
     abandoned: u64,
@@ -108,20 +162,25 @@ pub(crate) struct Core<T> {
     cursor: usize,
     /// Ticket and attempt of those in flight that found no seat in the ledger.
     overflow: BTreeMap<u64, u32>,
+    /// Those in flight that were taken in batches.
+    pub(crate) batches: Batches,
     /// Ticket and attempt of those detached from their guard.
     detached: VecDeque<(u64, u32)>,
 }
 
 impl<T> Core<T> {
-    pub(crate) fn new(capacity: Option<usize>) -> Self {
+    pub(crate) fn new(capacity: Option<usize>, order: &Order<T>) -> Self {
         Self {
-            store: Store::new(),
+            store: Store::new(order),
             phase: Phase::Open,
             capacity: capacity.unwrap_or(usize::MAX),
             receivers: Waiters::new(),
             senders: Waiters::new(),
             joiners: Waiters::new(),
+            promised: 0,
             permits: 0,
+            producers: 0,
+            places: 0,
             accepted: 0,
             rejected: 0,
             abandoned: 0,
@@ -130,6 +189,7 @@ impl<T> Core<T> {
             peak_len: 0,
             cursor: 0,
             overflow: BTreeMap::new(),
+            batches: Batches::new(),
             detached: VecDeque::new(),
         }
     }
@@ -137,7 +197,7 @@ impl<T> Core<T> {
     /// Items in the store that are promised to nobody.
     #[inline]
     fn available(&self) -> usize {
-        self.store.len() - self.receivers.served()
+        self.store.len() - self.promised
     }
 
     /// Slots that are held for values not in the store yet.
@@ -182,7 +242,7 @@ impl<T> Core<T> {
             len: self.store.len(),
             capacity: (self.capacity != usize::MAX).then_some(self.capacity),
             peak_len: self.peak_len,
-            promised: self.receivers.served(),
+            promised: self.promised,
             reserved: self.reserved(),
             waiting_receivers: self.receivers.waiting(),
             waiting_senders: self.senders.waiting(),
@@ -199,7 +259,7 @@ impl<T> Core<T> {
     }
 
     pub(crate) fn unfinished(&self, ledger: &Ledger) -> Unfinished {
-        let queued = self.store.tags().map(|tag| UnfinishedItem {
+        let queued = self.store.tags().into_iter().map(|tag| UnfinishedItem {
             ticket: tag.ticket,
             attempt: tag.attempt,
             in_flight: false,
@@ -208,6 +268,7 @@ impl<T> Core<T> {
         let in_flight = ledger
             .seated()
             .chain(overflow)
+            .chain(self.batches.in_flight())
             .chain(self.detached.iter().copied())
             .map(|(ticket, attempt)| UnfinishedItem { ticket, attempt, in_flight: true });
         Unfinished::new(queued.chain(in_flight).collect())
@@ -225,20 +286,36 @@ impl<T> Core<T> {
         let Some(first) = self.receivers.first_waiting() else {
             return false;
         };
-        let line = if self.available() != 0 || self.accept_first_granted() {
-            Line::Served
-        } else if self.drained() {
-            Line::Out
-        } else {
+        if self.available() == 0 {
+            self.accept_first_granted();
+        }
+        let (available, drained, open) = (self.available(), self.drained(), self.phase == Phase::Open);
+        let Some((_, receiver)) = self.receivers.get(first) else {
             return false;
         };
+        let begins = receiver.promised == 0;
+        let more = available.min(receiver.want - receiver.promised);
+        receiver.promised += more;
+        self.promised += more;
+        let line = if receiver.promised == receiver.want || (receiver.promised != 0 && !open) {
+            Line::Served
+        } else if drained {
+            Line::Out
+        } else {
+            // What it wants is more than there is: it is told when that begins.
+            if more != 0 && begins {
+                wakes.push(receiver.waker.take());
+            }
+            return more != 0;
+        };
+        wakes.push(receiver.waker.take());
         self.receivers.shift(first, line);
-        self.wake_receiver(first, wakes);
         true
     }
 
     fn pump_sender(&mut self, wakes: &mut Wakes) -> bool {
-        if self.free() == 0 {
+        let free = self.free();
+        if free == 0 {
             return false;
         }
         let Some(first) = self.senders.first_waiting() else {
@@ -247,35 +324,35 @@ impl<T> Core<T> {
         let Some((_, sender)) = self.senders.get(first) else {
             return false;
         };
-        wakes.push(sender.waker.take());
-        match sender.offer {
-            Offer::Permit => {
-                sender.offer = Offer::Granted;
-                self.permits += 1;
-                self.senders.shift(first, Line::Out);
+        let line = match &mut sender.offer {
+            Offer::Slots(slots) => {
+                let begins = slots.granted == 0;
+                let more = free.min(slots.want - slots.granted);
+                slots.granted += more;
+                self.permits += more;
+                if slots.granted != slots.want {
+                    // Told when it begins, if that is of use to it.
+                    if slots.piecemeal && begins {
+                        wakes.push(sender.waker.take());
+                    }
+                    return true;
+                }
+                Line::Out
             }
-            _ => self.senders.shift(first, Line::Served),
-        }
+            Offer::Value(_) | Offer::Accepted(_) => Line::Served,
+        };
+        wakes.push(sender.waker.take());
+        self.senders.shift(first, line);
         true
     }
 
-    fn wake_receiver(&mut self, key: Key, wakes: &mut Wakes) {
-        if let Some((_, receiver)) = self.receivers.get(key) {
-            wakes.push(receiver.waker.take());
-        }
-    }
-
-    /// Puts a value into the store. The caller has made sure of its place.
+    /// Puts a value into the store, and tells its ticket. The caller has made sure of its place.
     #[inline]
-    fn admit(&mut self, value: T) {
+    fn admit(&mut self, Unsent { value, level }: Unsent<T>) -> u64 {
         self.accepted += 1;
-        self.push(Entry { value, tag: Tag::new(self.accepted) });
-    }
-
-    #[inline]
-    fn push(&mut self, entry: Entry<T>) {
-        self.store.push(entry);
+        self.store.push(Entry { value, tag: Tag::new(self.accepted) }, level);
         self.peak_len = self.peak_len.max(self.store.len());
+        self.accepted
     }
 
     /// Accepts the value of the sender that has had a slot for longest. False: there is none.
@@ -284,9 +361,10 @@ impl<T> Core<T> {
             return false;
         };
         self.senders.shift(first, Line::Out);
+        let ticket = self.accepted + 1;
         if let Some((_, sender)) = self.senders.get(first) {
-            if let Offer::Value(value) = std::mem::replace(&mut sender.offer, Offer::Accepted) {
-                self.admit(value);
+            if let Offer::Value(unsent) = std::mem::replace(&mut sender.offer, Offer::Accepted(ticket)) {
+                self.admit(unsent);
             }
         }
         true

@@ -91,6 +91,36 @@ pub enum ReserveError {
     Cancelled(#[from] Cancelled),
 }
 
+/// Why [`reserve_many`](super::ShutdownQueue::reserve_many) gave no permits.
+#[derive(Debug, Error)]
+pub enum ReserveManyError {
+    /// The queue was shut down, before or during the wait.
+    #[error("the queue was shut down; nothing can be sent any more")]
+    ShutDown,
+    /// The scope around the wait was cancelled.
+    #[error("cancelled while waiting for room in the queue")]
+    Cancelled(#[from] Cancelled),
+    /// The queue can never hold so many.
+    #[error("{wanted} permits are more than a queue of capacity {capacity} has; reserve fewer at a time")]
+    BeyondCapacity {
+        /// How many were to be reserved.
+        wanted: usize,
+        /// The capacity of the queue.
+        capacity: usize,
+    },
+}
+
+/// Why [`send_many`](super::ShutdownQueue::send_many) did not send all. What was not sent is in the deque.
+#[derive(Debug, Error)]
+pub enum SendManyError {
+    /// The queue was shut down, before or during the wait.
+    #[error("the queue was shut down; what was not sent is still in the deque")]
+    ShutDown,
+    /// The scope around the wait was cancelled.
+    #[error("cancelled while waiting for room in the queue; what was not sent is still in the deque")]
+    Cancelled(#[from] Cancelled),
+}
+
 /// Why [`try_reserve`](super::ShutdownQueue::try_reserve) gave no permit.
 #[derive(Debug, Error, Clone, Copy, PartialEq, Eq)]
 pub enum TryReserveError {
@@ -100,6 +130,27 @@ pub enum TryReserveError {
     /// The queue was shut down. This is the answer also where it is full.
     #[error("the queue was shut down; nothing can be sent any more")]
     ShutDown,
+}
+
+/// Why a [`ProducerSink`](super::ProducerSink) takes no more.
+#[derive(Error)]
+pub enum SinkError<T> {
+    /// The queue was shut down, or the sink closed. If that happened after it was ready, the value is inside.
+    #[error("the queue was shut down; nothing can be sent any more")]
+    ShutDown(Option<T>),
+    /// The scope around the wait was cancelled. The value was not handed over.
+    #[error("cancelled while waiting for room in the queue")]
+    Cancelled(#[from] Cancelled),
+}
+
+impl<T> SinkError<T> {
+    /// The value that was not sent, if it was handed over.
+    pub fn into_inner(self) -> Option<T> {
+        match self {
+            Self::ShutDown(value) => value,
+            Self::Cancelled(_) => None,
+        }
+    }
 }
 
 /// Why [`try_recv`](super::ShutdownQueue::try_recv) gave no item.
@@ -174,6 +225,15 @@ debug_without_the_value! {
     SendError { ShutDown; Cancelled, cause; }
     SendByError { ShutDown; Cancelled, cause; Elapsed, cause; }
     TrySendError { Full; ShutDown; }
+}
+
+impl<T> fmt::Debug for SinkError<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::ShutDown(_) => f.debug_tuple("ShutDown").finish_non_exhaustive(),
+            Self::Cancelled(cancelled) => f.debug_tuple("Cancelled").field(cancelled).finish(),
+        }
+    }
 }
 
 impl<T> fmt::Debug for PermitVoidError<T> {

@@ -54,11 +54,12 @@ impl<T, Q: Deref<Target = Shared<T>>> Held<T, Q> {
     }
 
     pub(crate) fn requeue(mut self) -> Result<(), Self> {
+        let level = self.queue.level(self.value());
         let Some(Taken { entry, seat }) = self.take() else {
             return Ok(());
         };
         let queue = &*self.queue;
-        match queue.change(|core, wakes| core.requeue(&queue.ledger, seat, entry, wakes)) {
+        match queue.change(|core, wakes| core.requeue(&queue.ledger, seat, entry, level, wakes)) {
             Ok(()) => Ok(()),
             Err(entry) => {
                 self.value = Some(entry.value);

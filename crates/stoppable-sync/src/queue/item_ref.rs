@@ -48,6 +48,9 @@ impl<'a, T> ItemRef<'a, T> {
 
     /// Puts the item to the back of the queue, beyond capacity if need be, also while the queue drains.
     ///
+    /// The back is where it is received last: also in a last-in-first-out queue. By priority it is last
+    /// among its equals; see [`Builder::priority`](super::Builder::priority).
+    ///
     /// After a [`shutdown`](super::ShutdownQueue::shutdown) it is served to whoever receives again.
     ///
     /// # Errors

@@ -36,7 +36,7 @@ pub struct JoinReport {
     pub rejected: u64,
     /// Items whose guard was dropped unsettled.
     pub abandoned: u64,
-    /// Items that `shutdown_immediate` gave back.
+    /// Items that `shutdown_immediate` or `cancel` gave back.
     pub returned: u64,
     /// How often an item was put back, by hand or by policy.
     pub requeued: u64,

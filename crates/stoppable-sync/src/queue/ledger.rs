@@ -16,8 +16,13 @@ const ATTEMPT_BITS: u32 = 8;
 /// Where an item in flight is on record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Seat {
-    Seat(usize),
+    Single(usize),
     Overflow,
+    /// With the batch it was taken in.
+    Batch {
+        record: u32,
+        at: u32,
+    },
 }
 
 pub(crate) struct Ledger {
@@ -38,13 +43,13 @@ impl Ledger {
         }
     }
 
-    /// Counts one as done. True: somebody joins, and has to be looked after.
+    /// Counts so many as done. True: somebody joins, and has to be looked after.
     ///
     /// The join goes the other way round, adds itself and then reads `done`; in the one order of SeqCst
     /// at least one of the two sees the other.
     #[inline]
-    pub(crate) fn count_done(&self) -> bool {
-        self.done.fetch_add(1, Ordering::SeqCst);
+    pub(crate) fn count_done(&self, many: u64) -> bool {
+        self.done.fetch_add(many, Ordering::SeqCst);
         self.joiners.load(Ordering::SeqCst) != 0
     }
 
@@ -58,7 +63,7 @@ impl Ledger {
     }
 
     /// Finds a seat, from `cursor` on. Under the lock only. `undone` are the other items that were
-    /// taken, whether done or not: where all seats are sure to be taken none is looked for.
+    /// taken singly, whether done or not: where all seats are sure to be taken none is looked for.
     #[inline]
     pub(crate) fn seat(&self, tag: Tag, undone: u64, cursor: &mut usize) -> Seat {
         if undone - self.done.load(Ordering::Relaxed) >= SEATS as u64 {
@@ -69,7 +74,7 @@ impl Ledger {
             *cursor = if at + 1 < SEATS { at + 1 } else { 0 };
             if self.seats[at].load(Ordering::Relaxed) == VACANT {
                 self.seats[at].store(pack(tag), Ordering::Relaxed);
-                return Seat::Seat(at);
+                return Seat::Single(at);
             }
         }
         Seat::Overflow

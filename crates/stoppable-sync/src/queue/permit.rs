@@ -25,39 +25,38 @@ use super::shared::Shared;
 /// ```
 #[must_use = "a permit that is dropped gives its slot back"]
 pub struct Permit<'a, T> {
-    /// `None` once used.
-    queue: Option<&'a Shared<T>>,
+    queue: &'a Shared<T>,
+    /// Whether the slot went to a value.
+    used: bool,
 }
 
 impl<'a, T> Permit<'a, T> {
     pub(crate) fn new(queue: &'a Shared<T>) -> Self {
-        Self { queue: Some(queue) }
+        Self { queue, used: false }
     }
 
-    /// Sends the value into the slot.
+    /// Sends the value into the slot, and tells its ticket.
     ///
     /// # Errors
     ///
     /// [`PermitVoidError`] with the value in it if the queue was shut down meanwhile.
-    pub fn send(mut self, value: T) -> Result<(), PermitVoidError<T>> {
-        let Some(queue) = self.queue.take() else {
-            return Err(PermitVoidError(value));
-        };
-        queue.change(|core, wakes| core.send_with_permit(value, wakes)).map_err(PermitVoidError)
+    pub fn send(mut self, value: T) -> Result<u64, PermitVoidError<T>> {
+        let unsent = self.queue.unsent(value);
+        self.used = true;
+        self.queue.change(|core, wakes| core.send_with_permit(unsent, wakes)).map_err(PermitVoidError)
     }
 }
 
 impl<T> Drop for Permit<'_, T> {
     fn drop(&mut self) {
-        if let Some(queue) = self.queue.take() {
-            queue.change(|core, wakes| core.return_permit(wakes));
+        if !self.used {
+            self.queue.change(|core, wakes| core.return_permit(wakes));
         }
     }
 }
 
 impl<T> fmt::Debug for Permit<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = self.queue.and_then(|queue| queue.name.as_deref());
-        f.debug_struct("Permit").field("queue", &name).finish()
+        f.debug_struct("Permit").field("queue", &self.queue.name.as_deref()).finish()
     }
 }

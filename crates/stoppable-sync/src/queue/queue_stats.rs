@@ -37,7 +37,7 @@ pub struct QueueStats {
     pub promised: usize,
     /// Slots held by permits, and by senders that were given one and were not polled since.
     pub reserved: usize,
-    /// Receivers that have no promise.
+    /// Receivers that have no promise, or wait for more: a batch that is collected.
     pub waiting_receivers: usize,
     /// Senders, and waits for a permit, that have no slot.
     pub waiting_senders: usize,
@@ -53,7 +53,7 @@ pub struct QueueStats {
     pub rejected: u64,
     /// Items that ended because a guard was dropped unsettled, or with the last handle.
     pub abandoned: u64,
-    /// Items given back by `shutdown_immediate`.
+    /// Items given back by `shutdown_immediate` or `cancel`.
     pub returned: u64,
     /// How often an item was put back, by hand or by policy. No end, so not part of the balance.
     pub requeued: u64,

@@ -1,4 +1,4 @@
-//! What `Recv` and `RecvRef` have in common.
+//! What `Recv`, `RecvRef` and `Items` have in common.
 
 use std::task::{Context, Poll, ready};
 
@@ -9,36 +9,40 @@ use super::core::Taken;
 use super::shared::Shared;
 use super::waiters::Key;
 
-pub(crate) struct Receiving<'a, T> {
-    shared: &'a Shared<T>,
+/// A wait for an item. Its owner calls [`leave`](Self::leave) when it goes away.
+pub(crate) struct Receiving {
     /// Where it waits, once it does.
     key: Option<Key>,
     wait: WaitPoint,
 }
 
-impl<'a, T> Receiving<'a, T> {
+impl Receiving {
     #[track_caller]
-    pub(crate) fn new(shared: &'a Shared<T>) -> Self {
-        Self { shared, key: None, wait: WaitPoint::new() }
+    pub(crate) fn new() -> Self {
+        Self { key: None, wait: WaitPoint::new() }
     }
 
     #[inline]
-    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Taken<T>>, Cancelled>> {
+    pub(crate) fn poll<T>(
+        &mut self,
+        shared: &Shared<T>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<Option<Taken<T>>, Cancelled>> {
         loop {
             match self.wait.check() {
                 Poll::Ready(Ok(())) => {}
                 // Nothing is lost by it, so the request wins over an item; that goes to the next.
                 Poll::Ready(Err(cancelled)) => {
-                    self.leave();
+                    self.leave(shared);
                     return Poll::Ready(Err(cancelled));
                 }
                 Poll::Pending => {
-                    self.leave();
+                    self.leave(shared);
                     return Poll::Pending;
                 }
             }
             let coop = ready!(poll_proceed(cx));
-            let Self { shared, key, .. } = self;
+            let key = &mut self.key;
             let step = shared
                 .step(cx.waker(), |core, poller, wakes| core.poll_recv(key, &shared.ledger, poller, wakes));
             if let Poll::Ready(taken) = step {
@@ -50,23 +54,14 @@ impl<'a, T> Receiving<'a, T> {
         }
     }
 
-    fn leave(&mut self) {
-        if let Some(key) = self.key.take() {
-            self.shared.change(|core, wakes| core.leave_recv(key, wakes));
-        }
+    pub(crate) fn is_waiting(&self) -> bool {
+        self.key.is_some()
     }
 
-    pub(crate) fn debug(&self, of: &'static str, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct(of)
-            .field("queue", &self.shared.name.as_deref())
-            .field("waiting", &self.key.is_some())
-            .finish()
-    }
-}
-
-impl<T> Drop for Receiving<'_, T> {
     #[inline]
-    fn drop(&mut self) {
-        self.leave();
+    pub(crate) fn leave<T>(&mut self, shared: &Shared<T>) {
+        if let Some(key) = self.key.take() {
+            shared.change(|core, wakes| core.leave_recv(key, wakes));
+        }
     }
 }

@@ -14,13 +14,13 @@ use super::shared::Shared;
 #[must_use = "futures do nothing unless you `.await` or poll them"]
 pub struct Recv<'a, T> {
     shared: &'a Arc<Shared<T>>,
-    receiving: Receiving<'a, T>,
+    receiving: Receiving,
 }
 
 impl<'a, T> Recv<'a, T> {
     #[track_caller]
     pub(crate) fn new(shared: &'a Arc<Shared<T>>) -> Self {
-        Self { shared, receiving: Receiving::new(shared) }
+        Self { shared, receiving: Receiving::new() }
     }
 }
 
@@ -30,12 +30,22 @@ impl<T> Future for Recv<'_, T> {
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let Self { shared, receiving } = self.get_mut();
-        receiving.poll(cx).map_ok(|taken| taken.map(|taken| Item::new(Arc::clone(shared), taken)))
+        receiving.poll(shared, cx).map_ok(|taken| taken.map(|taken| Item::new(Arc::clone(shared), taken)))
+    }
+}
+
+impl<T> Drop for Recv<'_, T> {
+    #[inline]
+    fn drop(&mut self) {
+        self.receiving.leave(self.shared);
     }
 }
 
 impl<T> fmt::Debug for Recv<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.receiving.debug("Recv", f)
+        f.debug_struct("Recv")
+            .field("queue", &self.shared.name.as_deref())
+            .field("waiting", &self.receiving.is_waiting())
+            .finish()
     }
 }

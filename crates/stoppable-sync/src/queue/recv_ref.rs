@@ -13,13 +13,13 @@ use super::shared::Shared;
 #[must_use = "futures do nothing unless you `.await` or poll them"]
 pub struct RecvRef<'a, T> {
     shared: &'a Shared<T>,
-    receiving: Receiving<'a, T>,
+    receiving: Receiving,
 }
 
 impl<'a, T> RecvRef<'a, T> {
     #[track_caller]
     pub(crate) fn new(shared: &'a Shared<T>) -> Self {
-        Self { shared, receiving: Receiving::new(shared) }
+        Self { shared, receiving: Receiving::new() }
     }
 }
 
@@ -29,12 +29,22 @@ impl<'a, T> Future for RecvRef<'a, T> {
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let Self { shared, receiving } = self.get_mut();
-        receiving.poll(cx).map_ok(|taken| taken.map(|taken| ItemRef::new(shared, taken)))
+        receiving.poll(shared, cx).map_ok(|taken| taken.map(|taken| ItemRef::new(shared, taken)))
+    }
+}
+
+impl<T> Drop for RecvRef<'_, T> {
+    #[inline]
+    fn drop(&mut self) {
+        self.receiving.leave(self.shared);
     }
 }
 
 impl<T> fmt::Debug for RecvRef<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.receiving.debug("RecvRef", f)
+        f.debug_struct("RecvRef")
+            .field("queue", &self.shared.name.as_deref())
+            .field("waiting", &self.receiving.is_waiting())
+            .finish()
     }
 }

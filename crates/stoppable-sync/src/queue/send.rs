@@ -6,7 +6,7 @@ use std::task::{Context, Poll, ready};
 use stoppable_scope::{Cancelled, WaitPoint};
 use tokio::task::coop::poll_proceed;
 
-use super::core::Sending;
+use super::core::{Sending, Unsent};
 use super::error::SendError;
 use super::shared::Shared;
 
@@ -18,34 +18,34 @@ pub struct Send<'a, T> {
     wait: WaitPoint,
 }
 
+const NOT_OVER: &str = "`Send` polled after completion";
+
 /// Nothing in it is ever pinned.
 impl<T> Unpin for Send<'_, T> {}
 
 impl<'a, T> Send<'a, T> {
     #[track_caller]
     pub(crate) fn new(shared: &'a Shared<T>, value: T) -> Self {
-        Self { shared, sending: Sending::Unsent(value), wait: WaitPoint::new() }
+        Self { shared, sending: Sending::Unsent(shared.unsent(value)), wait: WaitPoint::new() }
     }
 
-    /// Leaves the queue. The value, if it was not accepted; a slot it had passes on.
-    pub(crate) fn leave(&mut self) -> Option<T> {
+    /// Leaves the queue: the ticket if it was accepted, else the value; a slot it had passes on.
+    pub(crate) fn leave(&mut self) -> Option<Result<u64, Unsent<T>>> {
         match std::mem::replace(&mut self.sending, Sending::Over) {
-            Sending::Unsent(value) => Some(value),
+            Sending::Unsent(unsent) => Some(Err(unsent)),
             Sending::Waiting(key) => self.shared.change(|core, wakes| core.leave_send(key, wakes)),
             Sending::Over => None,
         }
     }
 
-    fn answer(&mut self, cancelled: Cancelled) -> Result<(), SendError<T>> {
-        match self.leave() {
-            Some(value) => Err(SendError::Cancelled(value, cancelled)),
-            None => Ok(()),
-        }
+    fn answer(&mut self, cancelled: Cancelled) -> Result<u64, SendError<T>> {
+        let left = self.leave().expect(NOT_OVER);
+        left.map_err(|unsent| SendError::Cancelled(unsent.value, cancelled))
     }
 }
 
 impl<T> Future for Send<'_, T> {
-    type Output = Result<(), SendError<T>>;
+    type Output = Result<u64, SendError<T>>;
 
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
@@ -55,12 +55,12 @@ impl<T> Future for Send<'_, T> {
                 Poll::Ready(Ok(())) => {}
                 Poll::Ready(Err(cancelled)) => return Poll::Ready(this.answer(cancelled)),
                 // Refused for good, so it must not sit on a slot.
-                Poll::Pending => match this.leave() {
-                    Some(value) => {
-                        this.sending = Sending::Unsent(value);
+                Poll::Pending => match this.leave().expect(NOT_OVER) {
+                    Ok(ticket) => return Poll::Ready(Ok(ticket)),
+                    Err(unsent) => {
+                        this.sending = Sending::Unsent(unsent);
                         return Poll::Pending;
                     }
-                    None => return Poll::Ready(Ok(())),
                 },
             }
             let coop = ready!(poll_proceed(cx));

@@ -19,73 +19,69 @@ use crate::sync::Mutex;
 pub struct SendBy<'a, T> {
     #[pin]
     send: Limited<Delivery<'a, T>>,
-    returned: Arc<Mutex<Option<T>>>,
+    left: Left<T>,
     deadline: Deadline,
 }
 
-/// A `send` that leaves its value outside when it ends without having sent it, however it ends: the
-/// timeout around it may drop it, or give an error of its own for the one with the value in it.
+/// A `send` that leaves its ticket, or its value, outside when it ends, however it ends: the timeout
+/// around it may drop it, or give an error of its own for the one with the value in it.
 struct Delivery<'a, T> {
     send: Send<'a, T>,
-    returned: Arc<Mutex<Option<T>>>,
+    left: Left<T>,
 }
 
-struct ShutDown;
+type Left<T> = Arc<Mutex<Option<Result<u64, T>>>>;
+
+const ENDED: &str = "a send that ended has a ticket or its value";
 
 impl<'a, T> SendBy<'a, T> {
     #[track_caller]
     pub(crate) fn new(shared: &'a Shared<T>, value: T, deadline: Deadline) -> Self {
-        let returned = Arc::new(Mutex::new(None));
-        let delivery = Delivery { send: Send::new(shared, value), returned: Arc::clone(&returned) };
-        Self { send: Limited::new(deadline, delivery), returned, deadline }
+        let left = Arc::new(Mutex::new(None));
+        let delivery = Delivery { send: Send::new(shared, value), left: Arc::clone(&left) };
+        Self { send: Limited::new(deadline, delivery), left, deadline }
     }
 }
 
 impl<T> Delivery<'_, T> {
-    fn hand_back(&self, value: T) {
-        *self.returned.lock() = Some(value);
+    fn leave_behind(&self, left: Result<u64, T>) {
+        *self.left.lock() = Some(left);
     }
 }
 
 impl<T> Future for Delivery<'_, T> {
-    type Output = Result<Result<(), ShutDown>, Cancelled>;
+    type Output = Result<(), Cancelled>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.get_mut();
-        Poll::Ready(match ready!(Pin::new(&mut this.send).poll(cx)) {
-            Ok(()) => Ok(Ok(())),
-            Err(SendError::ShutDown(value)) => {
-                this.hand_back(value);
-                Ok(Err(ShutDown))
-            }
-            Err(SendError::Cancelled(value, cancelled)) => {
-                this.hand_back(value);
-                Err(cancelled)
-            }
-        })
+        let (left, answer) = match ready!(Pin::new(&mut this.send).poll(cx)) {
+            Ok(ticket) => (Ok(ticket), Ok(())),
+            Err(SendError::ShutDown(value)) => (Err(value), Ok(())),
+            Err(SendError::Cancelled(value, cancelled)) => (Err(value), Err(cancelled)),
+        };
+        this.leave_behind(left);
+        Poll::Ready(answer)
     }
 }
 
 impl<T> Drop for Delivery<'_, T> {
     fn drop(&mut self) {
-        if let Some(value) = self.send.leave() {
-            self.hand_back(value);
+        if let Some(left) = self.send.leave() {
+            self.leave_behind(left.map_err(|unsent| unsent.value));
         }
     }
 }
 
 impl<T> Future for SendBy<'_, T> {
-    type Output = Result<(), SendByError<T>>;
+    type Output = Result<u64, SendByError<T>>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
         let result = ready!(this.send.poll(cx));
-        // Whatever the timeout says: without a value that came back it was accepted.
-        let Some(value) = this.returned.lock().take() else {
-            return Poll::Ready(Ok(()));
-        };
-        Poll::Ready(Err(match result {
-            Ok(_) => SendByError::ShutDown(value),
+        // Whatever the timeout says: one that was accepted is sent.
+        let left = this.left.lock().take().expect(ENDED);
+        Poll::Ready(left.map_err(|value| match result {
+            Ok(()) => SendByError::ShutDown(value),
             Err(LimitedError::Elapsed(elapsed)) => SendByError::Elapsed(value, elapsed),
             Err(LimitedError::Cancelled(cancelled)) => SendByError::Cancelled(value, cancelled),
         }))

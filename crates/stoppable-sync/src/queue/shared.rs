@@ -1,14 +1,16 @@
 //! The core behind its lock, and everything that has to happen outside of it.
 
 use std::borrow::Cow;
+use std::collections::VecDeque;
 use std::fmt;
 use std::task::{Poll, Waker};
 
 use super::abandon_policy::AbandonPolicy;
-use super::core::{Core, End, Step, Taken};
+use super::core::{Core, End, Step, Taken, Unsent};
 use super::dead_letter::{DeadLetter, DeadLetterReason};
+use super::error::TrySendError;
 use super::ledger::{Ledger, Seat};
-use super::store::{Entry, Tag};
+use super::store::{Entry, Order, Tag};
 use super::wakes::{Poller, Wakes, shrug_off};
 use crate::sync::{AtomicUsize, Mutex, Ordering};
 
@@ -20,6 +22,7 @@ pub(crate) struct Shared<T> {
     /// How many `ShutdownQueue`s there are; guards do not count.
     handles: AtomicUsize,
     pub(crate) name: Option<Cow<'static, str>>,
+    order: Order<T>,
     policy: AbandonPolicy,
     sink: Option<Sink<T>>,
 }
@@ -27,17 +30,39 @@ pub(crate) struct Shared<T> {
 impl<T> Shared<T> {
     pub(crate) fn new(
         capacity: Option<usize>,
+        order: Order<T>,
         name: Option<Cow<'static, str>>,
         policy: AbandonPolicy,
         sink: Option<Sink<T>>,
     ) -> Self {
         Self {
-            core: Mutex::new(Core::new(capacity)),
+            core: Mutex::new(Core::new(capacity, &order)),
             ledger: Ledger::new(),
             handles: AtomicUsize::new(1),
             name,
+            order,
             policy,
             sink,
+        }
+    }
+
+    /// A value that is to be sent, with what the order has to know about it.
+    #[inline]
+    pub(crate) fn unsent(&self, value: T) -> Unsent<T> {
+        let level = self.level(&value);
+        Unsent { value, level }
+    }
+
+    #[inline]
+    pub(crate) fn level(&self, value: &T) -> i64 {
+        self.order.level(value)
+    }
+
+    /// Of many values, if the order has any.
+    pub(crate) fn levels(&self, values: &VecDeque<T>) -> VecDeque<i64> {
+        match &self.order {
+            Order::Fifo | Order::Lifo => VecDeque::new(),
+            Order::Priority(priority) => values.iter().map(priority).collect(),
         }
     }
 
@@ -78,10 +103,12 @@ impl<T> Shared<T> {
     #[inline]
     pub(crate) fn count_done(&self, seat: Seat, tag: Tag) {
         match seat {
-            Seat::Seat(at) => self.ledger.vacate(at),
-            Seat::Overflow => self.change(|core, _| core.vacate(&self.ledger, seat, tag)),
+            Seat::Single(at) => self.ledger.vacate(at),
+            Seat::Overflow | Seat::Batch { .. } => {
+                self.change(|core, _| core.vacate(&self.ledger, seat, tag));
+            }
         }
-        if self.ledger.count_done() {
+        if self.ledger.count_done(1) {
             self.change(|core, wakes| core.release_joiners(&self.ledger, wakes));
         }
     }
@@ -97,7 +124,8 @@ impl<T> Shared<T> {
     pub(crate) fn abandon(&self, taken: Taken<T>) {
         let Taken { entry, seat } = taken;
         let tag = entry.tag;
-        let decided = self.change(|core, wakes| core.abandon(&self.ledger, seat, entry, self.policy, wakes));
+        let level = self.level_to_put_back(&entry.value);
+        let decided = self.change(|core, wakes| core.abandon(&self.ledger, seat, entry, level, wakes));
         let requeued = decided.is_ok();
         tracing::debug!(
             queue = self.name.as_deref(),
@@ -116,12 +144,39 @@ impl<T> Shared<T> {
         }
     }
 
+    /// `None`: the policy puts nothing back, or the order cannot say where.
+    fn level_to_put_back(&self, value: &T) -> Option<i64> {
+        let mut level = None;
+        if self.policy == AbandonPolicy::Requeue {
+            shrug_off("the priority function of a queue panicked", || level = Some(self.level(value)));
+        }
+        level
+    }
+
     /// To the sink, where there is one.
     fn bury(&self, entry: Entry<T>, reason: DeadLetterReason) {
         let Some(sink) = &self.sink else { return };
         let Entry { value, tag } = entry;
         let letter = DeadLetter { value, ticket: tag.ticket, attempt: tag.attempt, reason };
         shrug_off("the dead-letter sink of a queue panicked", || sink(letter));
+    }
+
+    #[inline]
+    pub(crate) fn try_send(&self, value: T) -> Result<u64, TrySendError<T>> {
+        let unsent = self.unsent(value);
+        self.change(|core, wakes| core.try_send(unsent, wakes))
+    }
+
+    /// One more handle, unless the last is gone.
+    pub(crate) fn revive(&self) -> bool {
+        let mut handles = self.handles.load(Ordering::Relaxed);
+        while handles != 0 {
+            match self.handles.compare_exchange(handles, handles + 1, Ordering::AcqRel, Ordering::Relaxed) {
+                Ok(_) => return true,
+                Err(now) => handles = now,
+            }
+        }
+        false
     }
 
     pub(crate) fn add_handle(&self) {

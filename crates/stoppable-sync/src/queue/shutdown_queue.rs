@@ -1,10 +1,12 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::builder::Builder;
+use super::builder::{Builder, CAPACITY_0};
 use super::core::Core;
+use super::producer::Producer;
 use super::queue_stats::QueueStats;
 use super::shared::Shared;
+use super::weak_queue::WeakQueue;
 
 mod receiving;
 mod sending;
@@ -33,7 +35,7 @@ impl<T> ShutdownQueue<T> {
     /// use stoppable_sync::{ShutdownQueue, TrySendError};
     ///
     /// let jobs = ShutdownQueue::bounded(1);
-    /// assert_eq!(jobs.try_send('a'), Ok(()));
+    /// assert!(jobs.try_send('a').is_ok());
     /// assert_eq!(jobs.try_send('b'), Err(TrySendError::Full('b')));
     /// ```
     #[track_caller]
@@ -70,6 +72,38 @@ impl<T> ShutdownQueue<T> {
         Self { shared: Arc::new(shared) }
     }
 
+    pub(crate) fn shared(&self) -> &Arc<Shared<T>> {
+        &self.shared
+    }
+
+    pub(crate) fn revived(shared: Arc<Shared<T>>) -> Option<Self> {
+        // A `ShutdownQueue` that is made here counts as a handle when it is dropped.
+        shared.revive().then(|| Self { shared })
+    }
+
+    /// A handle that only sends; when the last one goes, the queue is shut down. See [`Producer`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use stoppable_sync::ShutdownQueue;
+    ///
+    /// let jobs = ShutdownQueue::bounded(8);
+    /// let producer = jobs.producer();
+    /// producer.try_send("job").unwrap();
+    /// drop(producer);
+    /// assert!(jobs.is_shut_down());
+    /// assert_eq!(*jobs.try_recv().unwrap(), "job");
+    /// ```
+    pub fn producer(&self) -> Producer<T> {
+        Producer::new(&self.shared)
+    }
+
+    /// A reference that does not keep the queue. See [`WeakQueue`].
+    pub fn downgrade(&self) -> WeakQueue<T> {
+        WeakQueue::new(&self.shared)
+    }
+
     /// Everything that can be counted, read together. See [`QueueStats`].
     pub fn stats(&self) -> QueueStats {
         self.shared.read(|core| core.stats(&self.shared.ledger))
@@ -97,6 +131,33 @@ impl<T> ShutdownQueue<T> {
     #[doc(alias = "maxsize")]
     pub fn capacity(&self) -> Option<usize> {
         self.stats().capacity
+    }
+
+    /// Changes the limit, also of a queue that had none. `usize::MAX` is no limit.
+    ///
+    /// A larger one lets senders in that wait. With one below what is queued nothing is lost: sends wait
+    /// until enough was received; slots that were given out already stay good. A
+    /// [`reserve_many`](Self::reserve_many) that waits for more than the new limit ends with an error.
+    ///
+    /// # Panics
+    ///
+    /// If `capacity` is 0, as [`bounded`](Self::bounded) does.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use stoppable_sync::ShutdownQueue;
+    ///
+    /// let jobs = ShutdownQueue::bounded(1);
+    /// jobs.try_send('a').unwrap();
+    /// assert!(jobs.try_send('b').is_err());
+    /// jobs.resize(2);
+    /// assert!(jobs.try_send('b').is_ok());
+    /// ```
+    #[track_caller]
+    pub fn resize(&self, capacity: usize) {
+        assert!(capacity != 0, "{CAPACITY_0}");
+        self.shared.change(|core, wakes| core.resize(capacity, wakes));
     }
 
     /// Whether the queue was shut down, in whichever way.

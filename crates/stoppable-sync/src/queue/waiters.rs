@@ -97,6 +97,20 @@ impl<W> Waiters<W> {
         }
     }
 
+    /// Moves the waiter to the head of those that wait: what it was served was taken back.
+    pub(crate) fn shift_back(&mut self, key: Key) {
+        self.unlink(key.0);
+        let head = std::mem::replace(&mut self.waiting.head, key.0);
+        let node = &mut self.nodes[key.0];
+        node.line = Line::Waiting;
+        node.next = head;
+        match head {
+            NIL => self.waiting.tail = key.0,
+            head => self.nodes[head].prev = key.0,
+        }
+        self.waiting.len += 1;
+    }
+
     /// Does nothing to a node that is in no line, so that leaving twice is harmless.
     fn unlink(&mut self, at: usize) {
         let Node { line, prev, next, .. } = self.nodes[at];
@@ -140,10 +154,21 @@ impl<W> Waiters<W> {
         (self.waiting.head != NIL).then_some(Key(self.waiting.head))
     }
 
+    /// Who waits behind it.
+    pub(crate) fn next(&self, key: Key) -> Option<Key> {
+        let next = self.nodes[key.0].next;
+        (next != NIL).then_some(Key(next))
+    }
+
     /// Who was served first among those not polled since.
     #[inline]
     pub(crate) fn first_served(&self) -> Option<Key> {
         (self.served.head != NIL).then_some(Key(self.served.head))
+    }
+
+    /// Who was served last among those not polled since.
+    pub(crate) fn last_served(&self) -> Option<Key> {
+        (self.served.tail != NIL).then_some(Key(self.served.tail))
     }
 
     #[inline]
@@ -172,6 +197,23 @@ mod tests {
         }
         assert_eq!(order, [0, 2, 3]);
         assert_eq!(waiters.waiting(), 0);
+    }
+
+    #[test]
+    fn who_is_shifted_back_is_first_again() {
+        let mut waiters = Waiters::new();
+        let keys: Vec<_> = (0..3).map(|n| waiters.insert(n)).collect();
+        waiters.shift(keys[0], Line::Served);
+        waiters.shift(keys[1], Line::Served);
+        while let Some(last) = waiters.last_served() {
+            waiters.shift_back(last);
+        }
+        assert_eq!((waiters.waiting(), waiters.served()), (3, 0));
+        let mut order = Vec::new();
+        while let Some(key) = waiters.first_waiting() {
+            order.extend(waiters.remove(key));
+        }
+        assert_eq!(order, [0, 1, 2]);
     }
 
     #[test]

@@ -32,8 +32,10 @@ impl Wakes {
     /// Takes the waker of a record that is gone.
     #[inline]
     pub(crate) fn retire(&mut self, waker: Option<Waker>) {
-        debug_assert!(self.retired.is_none());
-        self.retired = waker;
+        debug_assert!(self.retired.is_none() || waker.is_none());
+        if waker.is_some() {
+            self.retired = waker;
+        }
     }
 
     /// Wakes all, in order. A waker that panics does not keep the next one from being woken.

@@ -3,15 +3,24 @@
 
 mod abandoning;
 mod accounting;
+mod batches;
 mod cancelling;
 mod closing;
+mod collecting;
 mod deadlines;
 mod foreign_code;
 mod joining;
 mod model;
+mod orders;
+mod producers;
 mod receiving;
+mod resizing;
 mod sending;
+mod sending_many;
 mod storms;
+mod storms_many;
+mod streaming;
+mod tickets;
 mod types;
 
 use stoppable_sync::{Item, ShutdownQueue};

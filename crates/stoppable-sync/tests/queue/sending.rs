@@ -251,9 +251,9 @@ fn one_held_permit_leaves_the_other_slots_to_the_others() {
             std::task::Poll::Ready(sent) => sent.unwrap(),
             std::task::Poll::Pending => {
                 received.extend(drain(&queue));
-                assert_ready_ok!(sender.poll());
+                assert_ready_ok!(sender.poll())
             }
-        }
+        };
     }
     received.extend(drain(&queue));
     assert_eq!(received, (1..30).collect::<Vec<_>>());

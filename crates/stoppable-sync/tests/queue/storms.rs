@@ -9,8 +9,9 @@ use crate::{assert_balanced, assert_no_waiters};
 
 const ROUNDS: usize = 200;
 
-fn on_threads<F: Future<Output = ()>>(storm: impl Fn(usize) -> F) {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(4).build().unwrap();
+pub(crate) fn on_threads<F: Future<Output = ()>>(storm: impl Fn(usize) -> F) {
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(4).enable_time().build().unwrap();
     runtime.block_on(async {
         for round in 0..ROUNDS {
             storm(round).await;
@@ -18,7 +19,7 @@ fn on_threads<F: Future<Output = ()>>(storm: impl Fn(usize) -> F) {
     });
 }
 
-async fn consume(queue: ShutdownQueue<usize>) -> Vec<usize> {
+pub(crate) async fn consume(queue: ShutdownQueue<usize>) -> Vec<usize> {
     let mut received = Vec::new();
     while let Some(item) = queue.recv().await.unwrap() {
         received.push(*item);
@@ -75,7 +76,7 @@ fn an_immediate_shutdown_in_a_storm_loses_and_doubles_nothing() {
                     let mut sent = Vec::new();
                     for n in 0.. {
                         match queue.send(producer * 100_000 + n).await {
-                            Ok(()) => sent.push(producer * 100_000 + n),
+                            Ok(_) => sent.push(producer * 100_000 + n),
                             Err(error) => {
                                 assert_eq!(error.into_inner(), producer * 100_000 + n);
                                 break;

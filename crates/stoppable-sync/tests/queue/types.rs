@@ -2,11 +2,14 @@
 
 use std::error::Error;
 
-use stoppable_sync::queue::{Join, JoinBy, Recv, RecvBy, RecvRef, Reserve, Send as Sending, SendBy};
+use stoppable_sync::queue::{
+    BatchItems, Items, Join, JoinBy, ProducerSink, Recv, RecvBatch, RecvBy, RecvMany, RecvRef, Reserve,
+    ReserveMany, Send as Sending, SendBy, SendMany,
+};
 use stoppable_sync::{
-    Item, ItemRef, JoinByError, Leftovers, Permit, PermitVoidError, QueueStats, RecvByError, RequeueError,
-    ReserveError, SendByError, SendError, ShutdownQueue, TaskDoneError, TryRecvError, TryReserveError,
-    TrySendError,
+    Batch, Item, ItemRef, JoinByError, Leftovers, Permit, PermitVoidError, Producer, QueueStats, RecvByError,
+    RequeueError, ReserveError, ReserveManyError, SendByError, SendError, SendManyError, ShutdownQueue,
+    SinkError, TaskDoneError, TryRecvError, TryReserveError, TrySendError, WeakQueue,
 };
 
 /// Sent, but not shared, between threads; without `Debug`.
@@ -21,6 +24,20 @@ fn error<E: Error>() {}
 #[test]
 fn handles_and_futures_cross_threads() {
     send_sync::<ShutdownQueue<Job>>();
+    send_sync::<Producer<Job>>();
+    send_sync::<WeakQueue<Job>>();
+    send_sync::<ProducerSink<Job>>();
+    is_static::<ProducerSink<Job>>();
+    send_sync::<Items<Job>>();
+    is_static::<Items<Job>>();
+    send_sync::<Batch<u32>>();
+    send::<Batch<Job>>();
+    is_static::<Batch<Job>>();
+    send::<BatchItems<Job>>();
+    send::<SendMany<'_, Job>>();
+    send_sync::<ReserveMany<'_, Job>>();
+    send_sync::<RecvMany<'_, Job>>();
+    send_sync::<RecvBatch<'_, Job>>();
     send_sync::<Permit<'_, Job>>();
     send_sync::<QueueStats>();
     send_sync::<Item<u32>>();
@@ -38,6 +55,9 @@ fn handles_and_futures_cross_threads() {
     send::<JoinBy<'_, Job>>();
     unpin::<Sending<'_, std::marker::PhantomPinned>>();
     unpin::<Recv<'_, std::marker::PhantomPinned>>();
+    unpin::<Items<std::marker::PhantomPinned>>();
+    unpin::<ProducerSink<std::marker::PhantomPinned>>();
+    unpin::<SendMany<'_, std::marker::PhantomPinned>>();
 }
 
 #[test]
@@ -47,6 +67,9 @@ fn errors_are_errors_for_every_value() {
     error::<TrySendError<Job>>();
     error::<PermitVoidError<Job>>();
     error::<RequeueError<Item<Job>>>();
+    error::<SinkError<Job>>();
+    error::<SendManyError>();
+    error::<ReserveManyError>();
     error::<ReserveError>();
     error::<TryReserveError>();
     error::<TryRecvError>();

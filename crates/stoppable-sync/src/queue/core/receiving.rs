@@ -1,5 +1,7 @@
 //! Items on their way out.
 
+use std::task::Waker;
+
 use super::{Core, Receiver, Step, Taken};
 use crate::queue::error::TryRecvError;
 use crate::queue::ledger::{Ledger, Seat};
@@ -14,7 +16,7 @@ impl<T> Core<T> {
         let tag = &mut entry.tag;
         tag.attempt = tag.attempt.saturating_add(1);
         let others = self.accepted - self.store.len() as u64 - 1;
-        let others = others - (self.rejected + self.abandoned + self.returned);
+        let others = others - (self.rejected + self.abandoned + self.returned) - self.batches.items();
         let seat = ledger.seat(*tag, others, &mut self.cursor);
         if seat == Seat::Overflow {
             self.overflow.insert(tag.ticket, tag.attempt);
@@ -50,17 +52,10 @@ impl<T> Core<T> {
                         Err(NeedsClone) => Step::NeedsClone,
                     };
                 }
-                Some((Line::Served, _)) => {
-                    *key = None;
-                    self.receivers.remove(known);
-                    let taken = self.take(ledger);
-                    self.pump(wakes);
-                    return Step::Ready(taken);
-                }
                 _ => {
-                    // Told to look again: as one that comes now.
+                    // What it was promised is there, or it was told to look again: as one that comes now.
                     *key = None;
-                    self.receivers.remove(known);
+                    self.strike_off(known);
                 }
             }
         }
@@ -69,7 +64,7 @@ impl<T> Core<T> {
             Err(TryRecvError::ShutDown) => Step::Ready(None),
             Err(TryRecvError::Empty) => match poller.take_clone() {
                 Ok(waker) => {
-                    *key = Some(self.receivers.insert(Receiver { waker: Some(waker) }));
+                    *key = Some(self.receivers.insert(Receiver { waker: Some(waker), want: 1, promised: 0 }));
                     Step::Pending
                 }
                 Err(NeedsClone) => Step::NeedsClone,
@@ -79,9 +74,43 @@ impl<T> Core<T> {
 
     /// Ends the wait. A promise it had passes on.
     pub(crate) fn leave_recv(&mut self, key: Key, wakes: &mut Wakes) {
-        if let Some(Receiver { waker }) = self.receivers.remove(key) {
-            wakes.retire(waker);
-            self.pump(wakes);
+        wakes.retire(self.strike_off(key));
+        self.pump(wakes);
+    }
+
+    /// Takes a receiver off the record; what it was promised is promised to nobody.
+    pub(super) fn strike_off(&mut self, key: Key) -> Option<Waker> {
+        let Receiver { waker, promised, .. } = self.receivers.remove(key)?;
+        self.promised -= promised;
+        waker
+    }
+
+    /// Takes one item out of the store for good. Where it was promised, the promise made last is void.
+    pub(crate) fn cancel(&mut self, ticket: u64, ledger: &Ledger, wakes: &mut Wakes) -> Option<T> {
+        let entry = self.store.remove(ticket)?;
+        self.returned += 1;
+        if self.promised > self.store.len() {
+            self.take_promise_back();
+        }
+        self.pump(wakes);
+        self.release_joiners(ledger, wakes);
+        Some(entry.value)
+    }
+
+    /// From who has part of what it wants, else from who was served last: that one is first to wait again.
+    fn take_promise_back(&mut self) {
+        let collecting = self.receivers.first_waiting();
+        for key in collecting.into_iter().chain(self.receivers.last_served()) {
+            let Some((line, receiver)) = self.receivers.get(key) else { return };
+            if receiver.promised == 0 {
+                continue;
+            }
+            receiver.promised -= 1;
+            self.promised -= 1;
+            if line == Line::Served {
+                self.receivers.shift_back(key);
+            }
+            return;
         }
     }
 }

@@ -1,29 +1,43 @@
-//! Values and permits on their way in.
+//! Values on their way in.
 
-use super::{Core, Offer, Phase, Sender, Sending, Step};
+use std::task::Waker;
+
+use super::{Core, Offer, Phase, Sender, Sending, Step, Unsent};
 use crate::queue::error::{TryReserveError, TrySendError};
 use crate::queue::waiters::{Key, Line};
 use crate::queue::wakes::{NeedsClone, Poller, Wakes};
 
+const ON_RECORD: &str = "a send that waits is on record";
+
 impl<T> Core<T> {
+    /// Whether a value, or a permit, finds room now.
     #[inline]
-    pub(crate) fn try_send(&mut self, value: T, wakes: &mut Wakes) -> Result<(), TrySendError<T>> {
+    pub(super) fn room(&self) -> Result<(), TryReserveError> {
         if self.phase != Phase::Open {
-            return Err(TrySendError::ShutDown(value));
+            return Err(TryReserveError::ShutDown);
         }
         if self.free() == 0 {
-            return Err(TrySendError::Full(value));
+            return Err(TryReserveError::Full);
         }
-        self.admit_behind_granted(value, wakes);
         Ok(())
+    }
+
+    #[inline]
+    pub(crate) fn try_send(&mut self, unsent: Unsent<T>, wakes: &mut Wakes) -> Result<u64, TrySendError<T>> {
+        match self.room() {
+            Ok(()) => Ok(self.admit_behind_granted(unsent, wakes)),
+            Err(TryReserveError::ShutDown) => Err(TrySendError::ShutDown(unsent.value)),
+            Err(TryReserveError::Full) => Err(TrySendError::Full(unsent.value)),
+        }
     }
 
     /// A value that was waiting and has its slot is not overtaken by one that comes now.
     #[inline]
-    fn admit_behind_granted(&mut self, value: T, wakes: &mut Wakes) {
+    fn admit_behind_granted(&mut self, unsent: Unsent<T>, wakes: &mut Wakes) -> u64 {
         while self.accept_first_granted() {}
-        self.admit(value);
+        let ticket = self.admit(unsent);
         self.pump(wakes);
+        ticket
     }
 
     #[inline]
@@ -32,20 +46,19 @@ impl<T> Core<T> {
         sending: &mut Sending<T>,
         poller: &mut Poller<'_>,
         wakes: &mut Wakes,
-    ) -> Step<Result<(), T>> {
+    ) -> Step<Result<u64, T>> {
         match std::mem::replace(sending, Sending::Over) {
-            Sending::Unsent(value) => match self.try_send(value, wakes) {
-                Ok(()) => Step::Ready(Ok(())),
-                Err(TrySendError::ShutDown(value)) => Step::Ready(Err(value)),
-                Err(TrySendError::Full(value)) => match poller.take_clone() {
+            Sending::Unsent(unsent) => match self.room() {
+                Ok(()) => Step::Ready(Ok(self.admit_behind_granted(unsent, wakes))),
+                Err(TryReserveError::ShutDown) => Step::Ready(Err(unsent.value)),
+                Err(TryReserveError::Full) => match poller.take_clone() {
                     Ok(waker) => {
-                        let offer = Offer::Value(value);
-                        let key = self.senders.insert(Sender { offer, waker: Some(waker) });
-                        *sending = Sending::Waiting(key);
+                        let offer = Offer::Value(unsent);
+                        *sending = Sending::Waiting(self.line_up(offer, waker));
                         Step::Pending
                     }
                     Err(NeedsClone) => {
-                        *sending = Sending::Unsent(value);
+                        *sending = Sending::Unsent(unsent);
                         Step::NeedsClone
                     }
                 },
@@ -58,17 +71,24 @@ impl<T> Core<T> {
                         Err(NeedsClone) => Step::NeedsClone,
                     }
                 }
-                Some((Line::Served, _)) => {
+                _ => {
                     // Those that were served before it go first.
                     while self.has_slot(key) {
                         self.accept_first_granted();
                     }
-                    Step::Ready(self.leave_send(key, wakes).map_or(Ok(()), Err))
+                    let left = self.leave_send(key, wakes).expect(ON_RECORD);
+                    Step::Ready(left.map_err(|unsent| unsent.value))
                 }
-                _ => Step::Ready(self.leave_send(key, wakes).map_or(Ok(()), Err)),
             },
             Sending::Over => panic!("`Send` polled after completion"),
         }
+    }
+
+    /// To the end of the line.
+    #[cold]
+    pub(super) fn line_up(&mut self, offer: Offer<T>, waker: Waker) -> Key {
+        self.places += 1;
+        self.senders.insert(Sender { offer, waker: Some(waker), place: self.places })
     }
 
     /// Whether `key` has a slot and its value still with it.
@@ -76,87 +96,25 @@ impl<T> Core<T> {
         matches!(self.senders.get(key), Some((Line::Served, _)))
     }
 
-    /// Ends the wait. The value, unless it was accepted. A slot it had passes on.
-    pub(crate) fn leave_send(&mut self, key: Key, wakes: &mut Wakes) -> Option<T> {
-        let Sender { offer, waker } = self.senders.remove(key)?;
+    /// Ends the wait: the ticket if it was accepted, else the value. A slot it had passes on.
+    pub(crate) fn leave_send(&mut self, key: Key, wakes: &mut Wakes) -> Option<Result<u64, Unsent<T>>> {
+        let Sender { offer, waker, .. } = self.senders.remove(key)?;
         wakes.retire(waker);
         self.pump(wakes);
         match offer {
-            Offer::Value(value) => Some(value),
-            Offer::Accepted | Offer::Permit | Offer::Granted => None,
+            Offer::Value(unsent) => Some(Err(unsent)),
+            Offer::Accepted(ticket) => Some(Ok(ticket)),
+            Offer::Slots(_) => None,
         }
-    }
-
-    pub(crate) fn try_reserve(&mut self) -> Result<(), TryReserveError> {
-        if self.phase != Phase::Open {
-            return Err(TryReserveError::ShutDown);
-        }
-        if self.free() == 0 {
-            return Err(TryReserveError::Full);
-        }
-        self.permits += 1;
-        Ok(())
-    }
-
-    /// `Err`: shut down.
-    pub(crate) fn poll_reserve(
-        &mut self,
-        key: &mut Option<Key>,
-        poller: &mut Poller<'_>,
-        wakes: &mut Wakes,
-    ) -> Step<Result<(), ()>> {
-        let Some(known) = *key else {
-            return match self.try_reserve() {
-                Ok(()) => Step::Ready(Ok(())),
-                Err(TryReserveError::ShutDown) => Step::Ready(Err(())),
-                Err(TryReserveError::Full) => match poller.take_clone() {
-                    Ok(waker) => {
-                        let sender = Sender { offer: Offer::Permit, waker: Some(waker) };
-                        *key = Some(self.senders.insert(sender));
-                        Step::Pending
-                    }
-                    Err(NeedsClone) => Step::NeedsClone,
-                },
-            };
-        };
-        match self.senders.get(known) {
-            Some((Line::Waiting, sender)) => match poller.register(&mut sender.waker) {
-                Ok(()) => Step::Pending,
-                Err(NeedsClone) => Step::NeedsClone,
-            },
-            Some((_, Sender { offer: Offer::Granted, .. })) if self.phase == Phase::Open => {
-                *key = None;
-                self.senders.remove(known);
-                Step::Ready(Ok(()))
-            }
-            _ => {
-                *key = None;
-                self.leave_reserve(known, wakes);
-                Step::Ready(Err(()))
-            }
-        }
-    }
-
-    /// Ends the wait. A slot it was granted passes on.
-    pub(crate) fn leave_reserve(&mut self, key: Key, wakes: &mut Wakes) {
-        let Some(Sender { offer, waker }) = self.senders.remove(key) else {
-            return;
-        };
-        wakes.retire(waker);
-        if let Offer::Granted = offer {
-            self.permits -= 1;
-        }
-        self.pump(wakes);
     }
 
     /// Uses up a permit, whether the value is taken or not.
-    pub(crate) fn send_with_permit(&mut self, value: T, wakes: &mut Wakes) -> Result<(), T> {
+    pub(crate) fn send_with_permit(&mut self, unsent: Unsent<T>, wakes: &mut Wakes) -> Result<u64, T> {
         self.permits -= 1;
         if self.phase != Phase::Open {
-            return Err(value);
+            return Err(unsent.value);
         }
-        self.admit_behind_granted(value, wakes);
-        Ok(())
+        Ok(self.admit_behind_granted(unsent, wakes))
     }
 
     pub(crate) fn return_permit(&mut self, wakes: &mut Wakes) {

@@ -3,7 +3,6 @@
 use std::collections::VecDeque;
 
 use super::{Core, End, Joiner, Phase, Step};
-use crate::queue::abandon_policy::AbandonPolicy;
 use crate::queue::error::TaskDoneError;
 use crate::queue::join_report::JoinReport;
 use crate::queue::ledger::{Ledger, Seat};
@@ -18,10 +17,11 @@ impl<T> Core<T> {
     /// The item is in flight no more.
     pub(crate) fn vacate(&mut self, ledger: &Ledger, seat: Seat, tag: Tag) {
         match seat {
-            Seat::Seat(at) => ledger.vacate(at),
+            Seat::Single(at) => ledger.vacate(at),
             Seat::Overflow => {
                 self.overflow.remove(&tag.ticket);
             }
+            Seat::Batch { record, at } => self.batches.vacate(record, at),
         }
     }
 
@@ -41,6 +41,7 @@ impl<T> Core<T> {
         ledger: &Ledger,
         seat: Seat,
         entry: Entry<T>,
+        level: i64,
         wakes: &mut Wakes,
     ) -> Result<(), Entry<T>> {
         if self.phase == Phase::Stopped {
@@ -48,27 +49,29 @@ impl<T> Core<T> {
         }
         self.vacate(ledger, seat, entry.tag);
         self.requeued += 1;
-        self.push(entry);
+        self.store.put_back(entry, level);
+        self.peak_len = self.peak_len.max(self.store.len());
         self.pump(wakes);
         Ok(())
     }
 
     /// Decides about an item whose guard was dropped, and puts it back in the same step if that is
-    /// the decision: a shutdown cannot come in between. Else the caller ends it.
+    /// the decision: a shutdown cannot come in between. Else the caller ends it. `level`: where the policy
+    /// would put it.
     pub(crate) fn abandon(
         &mut self,
         ledger: &Ledger,
         seat: Seat,
         mut entry: Entry<T>,
-        policy: AbandonPolicy,
+        level: Option<i64>,
         wakes: &mut Wakes,
     ) -> Result<(), Entry<T>> {
-        let again = policy == AbandonPolicy::Requeue && entry.tag.abandons < REQUEUES;
-        if self.phase != Phase::Open || !again {
+        let Some(level) = level else { return Err(entry) };
+        if self.phase != Phase::Open || entry.tag.abandons >= REQUEUES {
             return Err(entry);
         }
         entry.tag.abandons += 1;
-        self.requeue(ledger, seat, entry, wakes)
+        self.requeue(ledger, seat, entry, level, wakes)
     }
 
     /// The value goes its own way; the item stays in flight.
@@ -80,7 +83,7 @@ impl<T> Core<T> {
     /// Settles the detached item that is the oldest.
     pub(crate) fn task_done(&mut self, ledger: &Ledger, wakes: &mut Wakes) -> Result<(), TaskDoneError> {
         self.detached.pop_front().ok_or(TaskDoneError)?;
-        if ledger.count_done() {
+        if ledger.count_done(1) {
             self.release_joiners(ledger, wakes);
         }
         Ok(())
@@ -170,6 +173,18 @@ impl<T> Core<T> {
         }
     }
 
+    pub(crate) fn add_producer(&mut self) {
+        self.producers += 1;
+    }
+
+    /// With the last one nothing can come in any more.
+    pub(crate) fn remove_producer(&mut self, wakes: &mut Wakes) {
+        self.producers -= 1;
+        if self.producers == 0 {
+            self.shut_down(wakes);
+        }
+    }
+
     /// Nothing comes in, nothing is put back; gives what is queued.
     pub(crate) fn stop(
         &mut self,
@@ -179,9 +194,7 @@ impl<T> Core<T> {
     ) -> VecDeque<Entry<T>> {
         self.phase = Phase::Stopped;
         self.turn_senders_away(wakes);
-        while let Some(promised) = self.receivers.first_served() {
-            self.receivers.shift(promised, Line::Out);
-        }
+        self.take_promises_back();
         let queued = self.store.take_all();
         match end {
             None => self.returned += queued.len() as u64,
@@ -191,6 +204,23 @@ impl<T> Core<T> {
         self.pump(wakes);
         self.release_joiners(ledger, wakes);
         queued
+    }
+
+    /// Everybody who was promised something is to look again. Who has part of it waits anyway.
+    fn take_promises_back(&mut self) {
+        while let Some(key) = self.receivers.first_served() {
+            self.receivers.shift(key, Line::Out);
+            self.void_promises(key);
+        }
+        if let Some(collecting) = self.receivers.first_waiting() {
+            self.void_promises(collecting);
+        }
+    }
+
+    fn void_promises(&mut self, key: Key) {
+        if let Some((_, receiver)) = self.receivers.get(key) {
+            self.promised -= std::mem::take(&mut receiver.promised);
+        }
     }
 
     fn turn_senders_away(&mut self, wakes: &mut Wakes) {

@@ -1,16 +1,21 @@
 //! Values and permits on their way in.
 
+use std::collections::VecDeque;
+
 use stoppable_scope::Deadline;
 
 use super::ShutdownQueue;
 use crate::queue::error::{TryReserveError, TrySendError};
 use crate::queue::permit::Permit;
 use crate::queue::reserve::Reserve;
+use crate::queue::reserve_many::ReserveMany;
 use crate::queue::send::Send;
 use crate::queue::send_by::SendBy;
+use crate::queue::send_many::SendMany;
 
 impl<T> ShutdownQueue<T> {
-    /// Sends a value, and waits for room if there is none.
+    /// Sends a value, and waits for room if there is none. Gives the item's ticket, for
+    /// [`cancel`](Self::cancel).
     ///
     /// Senders are served in the order in which they began to wait (were first polled), and none that
     /// comes later overtakes: also not one of [`try_send`](Self::try_send), where asyncio's `put_nowait`
@@ -21,8 +26,8 @@ impl<T> ShutdownQueue<T> {
     ///
     /// # Errors
     ///
-    /// [`SendError`](crate::queue::SendError) with the value in it: the queue was shut down, or the scope around
-    /// this wait is cancelled. A wait that starts in a cancelled scope sends nothing.
+    /// [`SendError`](crate::queue::SendError) with the value in it: the queue was shut down, or the scope
+    /// around this wait is cancelled. A wait that starts in a cancelled scope sends nothing.
     ///
     /// # Cancel safety
     ///
@@ -49,7 +54,7 @@ impl<T> ShutdownQueue<T> {
         Send::new(&self.shared, value)
     }
 
-    /// Sends a value if there is room now.
+    /// Sends a value if there is room now. Gives the item's ticket.
     ///
     /// # Errors
     ///
@@ -68,8 +73,8 @@ impl<T> ShutdownQueue<T> {
     /// ```
     #[doc(alias = "put_nowait")]
     #[inline]
-    pub fn try_send(&self, value: T) -> Result<(), TrySendError<T>> {
-        self.shared.change(|core, wakes| core.try_send(value, wakes))
+    pub fn try_send(&self, value: T) -> Result<u64, TrySendError<T>> {
+        self.shared.try_send(value)
     }
 
     /// [`send`](Self::send) with a limit on the wait. A `Duration` counts from this call.
@@ -103,6 +108,51 @@ impl<T> ShutdownQueue<T> {
         SendBy::new(&self.shared, value, deadline.into())
     }
 
+    /// Sends all of `values`, from the front, and waits for room as often as it takes.
+    ///
+    /// Waits in one line with [`send`](Self::send), and keeps its place there until all is sent: no value
+    /// of one that waits behind it is accepted between its own, except after the last room for it became
+    /// free, and before it is polled. While it waits, each value goes in when it is polled after a slot
+    /// became free.
+    ///
+    /// For a single value, or to get its ticket, take [`send`](Self::send). For many that are not made yet,
+    /// or must go in all or none, take [`reserve_many`](Self::reserve_many). asyncio has no such thing;
+    /// Kotlin's and tokio's channels have none either.
+    ///
+    /// # Errors
+    ///
+    /// [`SendManyError`](crate::queue::SendManyError): shut down, or the scope around this wait is
+    /// cancelled. What was not sent is still in `values`, in order.
+    ///
+    /// # Cancel safety
+    ///
+    /// Nothing is lost. What was sent is gone from `values`, and the rest is still there, also if the
+    /// future is dropped. Call it again with the same deque.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() {
+    /// use std::collections::VecDeque;
+    /// use stoppable_sync::ShutdownQueue;
+    ///
+    /// let jobs = ShutdownQueue::bounded(2);
+    /// let mut page = VecDeque::from([1, 2, 3]);
+    /// {
+    ///     let mut sending = std::pin::pin!(jobs.send_many(&mut page));
+    ///     assert!(futures::poll!(&mut sending).is_pending());
+    /// }
+    /// assert_eq!((jobs.len(), page.len()), (2, 1));
+    /// jobs.recv().await.unwrap().unwrap().done();
+    /// jobs.send_many(&mut page).await.unwrap();
+    /// assert!(page.is_empty());
+    /// # }
+    /// ```
+    #[track_caller]
+    pub fn send_many<'a>(&'a self, values: &'a mut VecDeque<T>) -> SendMany<'a, T> {
+        SendMany::new(&self.shared, values)
+    }
+
     /// Waits for room and holds it: the permit sends one value without waiting.
     ///
     /// Waits in one line with [`send`](Self::send), in the order of the first polls.
@@ -130,6 +180,39 @@ impl<T> ShutdownQueue<T> {
     #[track_caller]
     pub fn reserve(&self) -> Reserve<'_, T> {
         Reserve::new(&self.shared)
+    }
+
+    /// Waits for room for `many` values at a time: all permits, or none.
+    ///
+    /// Waits in one line with [`send`](Self::send). While it is the first there, the slots that become free
+    /// are kept for it; the others wait behind it. As `reserve_many` of tokio's channel, which gives an
+    /// iterator.
+    ///
+    /// # Errors
+    ///
+    /// [`ReserveManyError`](crate::queue::ReserveManyError): more than the capacity, also if the queue is
+    /// made smaller during the wait; shut down; or the scope around this wait is cancelled.
+    ///
+    /// # Cancel safety
+    ///
+    /// As [`reserve`](Self::reserve).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() {
+    /// use stoppable_sync::ShutdownQueue;
+    ///
+    /// let jobs = ShutdownQueue::bounded(8);
+    /// for (permit, part) in jobs.reserve_many(2).await.unwrap().into_iter().zip(["head", "tail"]) {
+    ///     permit.send(part).unwrap();
+    /// }
+    /// assert!(jobs.reserve_many(9).await.is_err());
+    /// # }
+    /// ```
+    #[track_caller]
+    pub fn reserve_many(&self, many: usize) -> ReserveMany<'_, T> {
+        ReserveMany::new(&self.shared, many)
     }
 
     /// A permit, if there is room now.

@@ -47,8 +47,8 @@ impl<T> ShutdownQueue<T> {
     ///
     /// # Errors
     ///
-    /// [`JoinByError`](crate::queue::JoinByError): the deadline came first, with how many items are unfinished
-    /// and which, or cancelled. A deadline of a scope around the call is a cancel.
+    /// [`JoinByError`](crate::queue::JoinByError): the deadline came first, with how many items are
+    /// unfinished and which, or cancelled. A deadline of a scope around the call is a cancel.
     ///
     /// # Cancel safety
     ///
@@ -74,6 +74,35 @@ impl<T> ShutdownQueue<T> {
     #[track_caller]
     pub fn join_by(&self, deadline: impl Into<Deadline>) -> JoinBy<'_, T> {
         JoinBy::new(&self.shared, deadline.into())
+    }
+
+    /// Takes one item that is queued out of the queue, by its ticket, and gives its value back.
+    ///
+    /// `None` if it is not queued: it was received, or ended, or there never was such an item. So a job
+    /// that was cancelled in time never runs, and of a receiver and a cancel only one gets it. It counts as
+    /// returned. A receiver that it was promised to goes on waiting, the first in its line.
+    ///
+    /// Takes time in proportion to what is queued. asyncio has nothing like it.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() {
+    /// use stoppable_sync::ShutdownQueue;
+    ///
+    /// let jobs = ShutdownQueue::bounded(8);
+    /// let first = jobs.send("first").await.unwrap();
+    /// let second = jobs.send("second").await.unwrap();
+    /// assert_eq!(jobs.cancel(first), Some("first"));
+    ///
+    /// let item = jobs.recv().await.unwrap().unwrap();
+    /// assert_eq!(item.ticket(), second);
+    /// assert_eq!(jobs.cancel(second), None); // too late
+    /// item.done();
+    /// # }
+    /// ```
+    pub fn cancel(&self, ticket: u64) -> Option<T> {
+        self.shared.change(|core, wakes| core.cancel(ticket, &self.shared.ledger, wakes))
     }
 
     /// Settles one item that was [detached](crate::Item::detach) from its guard, the oldest, as done.
