@@ -46,6 +46,19 @@ pub(crate) fn swap(other: &mut Option<Ambient>) {
     let _ = AMBIENT.try_with(|cell| mem::swap(&mut *cell.borrow_mut(), other));
 }
 
+/// Puts `node` in the place of the ambient one, if that is where it belongs: directly below, and polled with the
+/// same waker.
+pub(crate) fn nest(node: &mut Arc<Node>, cx: &Context<'_>) -> bool {
+    let nested = AMBIENT.try_with(|cell| match cell.borrow_mut().as_mut() {
+        Some(around) if node.is_child_of(&around.node) && around.waker.will_wake(cx.waker()) => {
+            mem::swap(&mut around.node, node);
+            true
+        }
+        _ => false,
+    });
+    nested.unwrap_or(false)
+}
+
 /// Exchanges only the node, where there is an ambient scope.
 pub(crate) fn swap_node(other: &mut Arc<Node>) {
     let _ = AMBIENT.try_with(|cell| {

@@ -11,6 +11,7 @@ use tokio::time::Instant;
 
 use crate::alarm::Alarm;
 use crate::ambient::{self, Ambient};
+use crate::deadline::Deadline;
 use crate::node::{Node, ScopeKind, Ticks};
 use crate::request::Request;
 
@@ -127,13 +128,14 @@ impl Frame {
         cx: &mut Context<'_>,
     ) -> Poll<Ended<F::Output>> {
         loop {
-            if self.deadline().is_some_and(|at| self.alarm.has_fired(at)) {
+            if self.deadline().is_some_and(|ticks| self.alarm.has_fired(ticks)) {
                 self.node.expire();
             }
             // One that is not announced yet is not heard by all that are polled now.
             let before = self.request().filter(Request::is_announced);
             let budget = before.is_some() && coop::has_budget_remaining();
             let stalls = ambient::stalls();
+            let floor = self.node.own_ticks();
             if let Poll::Ready(output) = self.enter(cx).poll(future.as_mut(), cx) {
                 return Poll::Ready(Ended::Finished(output));
             }
@@ -147,11 +149,11 @@ impl Frame {
                         ambient::count_stall();
                     }
                     cx.waker().wake_by_ref();
-                    let _ = self.arm(None, cx);
+                    let _ = self.arm(floor, None, cx);
                     return Poll::Pending;
                 }
                 Verdict::Wait(end) => {
-                    if self.arm(end, cx).is_pending() {
+                    if self.arm(floor, end, cx).is_pending() {
                         return Poll::Pending;
                     }
                 }
@@ -170,7 +172,7 @@ impl Frame {
         if !self.is_nested(cx) {
             self.take_seat(cx);
         }
-        while self.deadline().is_some() && self.arm(None, cx).is_ready() {
+        while self.deadline().is_some() && self.arm(Ticks::NEVER, None, cx).is_ready() {
             self.node.expire();
         }
     }
@@ -226,24 +228,39 @@ impl Frame {
     }
 
     /// The deadline of this scope, unless it was delivered.
-    fn deadline(&self) -> Option<Instant> {
+    fn deadline(&self) -> Option<u64> {
         match self.node.own_ticks() {
             Ticks::NEVER => None,
             _ if self.node.is_delivered() => None,
-            ticks => Ticks::to_deadline(ticks).instant(),
+            ticks => Some(ticks),
         }
     }
 
     /// Arms the timer for what comes first, the deadline or `end`. Ready if that has come.
-    fn arm(&mut self, end: Option<Instant>, cx: &mut Context<'_>) -> Poll<()> {
-        let next = match (self.deadline(), end) {
+    ///
+    /// `floor` is what the deadline was before the poll: where a frame inside relies on it, it looks again when the
+    /// timer fires.
+    fn arm(&mut self, floor: u64, end: Option<Instant>, cx: &mut Context<'_>) -> Poll<()> {
+        let relied_on = self.node.is_relied_on();
+        let deadline = self.deadline().map(|ticks| if relied_on { ticks.min(floor) } else { ticks });
+        if end.is_none() && deadline.is_some_and(|at| self.alarm.is_set(at, relied_on, cx)) {
+            return Poll::Pending;
+        }
+        // Where a frame around has one that comes first it is polled then, and so is this one.
+        let deadline = deadline.filter(|at| !self.node.is_covered(*at));
+        let end = end.map(|end| Ticks::of(Deadline::at(end)));
+        let next = match (deadline, end) {
             (Some(a), Some(b)) => Some(a.min(b)),
             (a, b) => a.or(b),
         };
-        next.map_or(Poll::Pending, |next| self.alarm.poll_at(next, cx))
+        next.map_or(Poll::Pending, |next| self.alarm.poll_at(next, relied_on, cx))
     }
 
     fn enter(&mut self, cx: &Context<'_>) -> Entered<'_> {
+        // The common case, in one look: where it was before, and nothing is registered.
+        if self.seat.is_none() && !self.node.is_root() && ambient::nest(&mut self.node, cx) {
+            return Entered { nested: true, before: ambient::sections(), frame: self };
+        }
         let nested = self.is_nested(cx);
         if nested {
             self.leave_seat();

@@ -15,6 +15,14 @@ enum Kind {
 }
 
 impl Limit {
+    /// Whether there is no time at all. For a duration that needs no look at the clock.
+    pub(crate) fn is_over(self) -> bool {
+        match self.0 {
+            Kind::After(timeout) => timeout.is_zero(),
+            Kind::At(deadline) => deadline.is_expired(),
+        }
+    }
+
     #[doc(hidden)]
     pub fn begin(self) -> Deadline {
         match self.0 {

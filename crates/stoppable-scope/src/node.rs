@@ -72,6 +72,8 @@ const ENDED: u32 = 1 << 7;
 const RESCHEDULED: u32 = 1 << 8;
 /// A wait of this future has answered a request that was made here or above.
 const ANSWERED: u32 = 1 << 9;
+/// A frame inside has armed no timer, since the deadline of this one comes first.
+const RELIED_ON: u32 = 1 << 10;
 
 /// One scope. Public for the crates of this workspace only.
 #[derive(Debug)]

@@ -175,7 +175,12 @@ where
         if let State::New(node) = this.state {
             let node = node.take();
             let frame = begin(*this.limit, *this.grace, this.site, node);
-            if frame.node().own_deadline().is_expired() {
+            let over = if frame.node().is_rescheduled() {
+                frame.node().own_deadline().is_expired()
+            } else {
+                this.limit.is_over()
+            };
+            if over {
                 this.future.set(None);
                 *this.state = State::Ended;
                 frame.node().expire();

@@ -630,3 +630,51 @@ async fn the_handle_prints() {
     let call = with_timeout_handle(secs(1), |timeout| async move { ok(format!("{timeout:?}")) });
     assert_eq!(call.await.unwrap(), "TimeoutHandle { deadline: Deadline(in 1s), expired: false, .. }");
 }
+
+// R5: nested ones take the earlier; one that relied on the frame around it is not forgotten when that is moved.
+#[tokio::test(start_paused = true)]
+async fn an_inner_limit_holds_when_a_branch_beside_it_moves_the_outer_one_later() {
+    let start = Instant::now();
+    let outer = with_timeout_handle(Duration::from_secs(1), |timeout| async move {
+        let inner = with_timeout(Duration::from_secs(2), async { ok(std::future::pending::<()>().await) });
+        let mover = async { timeout.reschedule(Deadline::after(Duration::from_secs(10))) };
+        let (inner, moved) = tokio::join!(inner, mover);
+        moved?;
+        assert!(inner.unwrap_err().is_elapsed());
+        ok(Instant::now())
+    });
+    assert_eq!(outer.await.unwrap() - start, Duration::from_secs(2));
+}
+
+// The same from another task, after the timers were armed.
+#[tokio::test(start_paused = true)]
+async fn an_inner_limit_holds_when_another_task_moves_the_outer_one_later() {
+    let start = Instant::now();
+    let (send, handle) = tokio::sync::oneshot::channel();
+    let mover = tokio::spawn(async move {
+        let timeout: stoppable_scope::TimeoutHandle = handle.await.unwrap();
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        timeout.reschedule(Deadline::after(Duration::from_secs(10))).unwrap();
+    });
+    let outer = with_timeout_handle(Duration::from_secs(1), |timeout| async move {
+        send.send(timeout).unwrap();
+        let inner = with_timeout(Duration::from_secs(2), async { ok(std::future::pending::<()>().await) });
+        assert!(inner.await.unwrap_err().is_elapsed());
+        ok(Instant::now())
+    });
+    assert_eq!(outer.await.unwrap() - start, Duration::from_secs(2));
+    mover.await.unwrap();
+}
+
+// The outer one is asked and goes on in its grace: the inner one still has its own limit.
+#[tokio::test(start_paused = true)]
+async fn an_inner_limit_holds_in_the_grace_of_the_outer_one() {
+    let start = Instant::now();
+    let outer = with_timeout(Duration::from_secs(1), async {
+        let stubborn = with_timeout(Duration::from_secs(2), async { ok(std::future::pending::<()>().await) });
+        assert!(stubborn.await.unwrap_err().is_cancelled());
+        ok(Instant::now())
+    });
+    let ended = outer.grace(Duration::from_secs(5)).await.unwrap();
+    assert_eq!(ended - start, Duration::from_secs(2));
+}

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::{Node, RESCHEDULED, ScopeKind, Step};
+use super::{Node, RELIED_ON, RESCHEDULED, ScopeKind, Step};
 use crate::deadline::Deadline;
 use crate::sync::Ordering;
 
@@ -29,6 +29,11 @@ impl Ticks {
             let since = at.into_std().saturating_duration_since(Self::epoch());
             u64::try_from(since.as_nanos()).unwrap_or(Self::NEVER)
         })
+    }
+
+    /// For a timer; what is out of range nobody lives to see.
+    pub(crate) fn to_instant(ticks: u64) -> Instant {
+        Self::to_deadline(ticks).instant().unwrap_or_else(far_future)
     }
 
     pub(crate) fn to_deadline(ticks: u64) -> Deadline {
@@ -88,6 +93,36 @@ impl Node {
             })
         });
         section.unwrap_or(Deadline::never())
+    }
+
+    /// Whether another frame of the same task, polled around the one of this scope, has a deadline that comes no
+    /// later than `ticks` and is still to be delivered.
+    pub(crate) fn is_covered(self: &Arc<Self>, ticks: u64) -> bool {
+        let covered = self.ascend(&mut |node| {
+            // What hides deadlines is a frame itself, but keeps those above it from what is inside.
+            let beyond = if node.hides_deadlines() { Step::Stop } else { Step::Up };
+            if Arc::ptr_eq(node, self) {
+                return beyond;
+            }
+            match node.kind() {
+                ScopeKind::Timeout | ScopeKind::Cleanup | ScopeKind::Group | ScopeKind::WithoutDeadline => {}
+                // The root of the task, or one that others may poll too.
+                _ => return Step::Stop,
+            }
+            // One that somebody moves may be moved again when nobody looks.
+            let comes_first = node.own_ticks() <= ticks && !node.is_delivered() && !node.is_rescheduled();
+            if comes_first {
+                node.set(RELIED_ON);
+                return Step::Found(());
+            }
+            beyond
+        });
+        covered.is_some()
+    }
+
+    /// Whether a frame inside relies on the timer of this one.
+    pub(crate) fn is_relied_on(&self) -> bool {
+        self.bits() & RELIED_ON != 0
     }
 
     pub(super) fn earliest_ticks(self: &Arc<Self>) -> u64 {
