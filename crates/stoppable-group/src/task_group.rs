@@ -141,6 +141,23 @@ impl TaskGroup {
     /// It takes its scope and deadline from this group, whoever spawns it. In a full group it is made, and not
     /// polled until it has a place. A group that is closing or cancelled refuses: the future is dropped
     /// unpolled, the handle says so, and the refusal is no failure.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)] async fn main() {
+    /// use stoppable_group::{TaskGroup, ok};
+    ///
+    /// TaskGroup::run(|group| async move {
+    ///     group.spawn(async { tokio::task::yield_now().await });
+    ///     let seven = group.spawn(async { ok("7".parse::<u32>()?) });
+    ///     assert_eq!(seven.await?, 7);
+    ///     ok(())
+    /// })
+    /// .await
+    /// .unwrap();
+    /// # }
+    /// ```
     #[track_caller]
     #[doc(alias = "create_task")]
     #[doc(alias = "start_soon")]
@@ -154,6 +171,20 @@ impl TaskGroup {
     }
 
     /// Spawns a future whose output is the value, whatever its type; it cannot fail but by a panic.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)] async fn main() {
+    /// use stoppable_group::{TaskGroup, ok};
+    ///
+    /// let answer = TaskGroup::run(|group| async move {
+    ///     let maybe = group.spawn_value(async { Some(42) });
+    ///     ok(maybe.await?)
+    /// });
+    /// assert_eq!(answer.await.unwrap(), Some(42));
+    /// # }
+    /// ```
     #[track_caller]
     pub fn spawn_value<F>(&self, future: F) -> TaskHandle<F::Output>
     where
@@ -322,6 +353,23 @@ impl TaskGroup {
     }
 
     /// Asks the body and all tasks to leave. The group then ends with the body's value, if there is one.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)] async fn main() {
+    /// use stoppable_group::{TaskGroup, ok};
+    ///
+    /// let found = TaskGroup::run(|group| async move {
+    ///     for _ in 0..3 {
+    ///         group.spawn(std::future::pending::<()>());
+    ///     }
+    ///     group.cancel("found it");
+    ///     ok("the value of the body counts")
+    /// });
+    /// assert_eq!(found.await.unwrap(), "the value of the body counts");
+    /// # }
+    /// ```
     pub fn cancel(&self, reason: impl Into<Reason>) {
         self.core.node.request(reason.into(), Origin::User);
     }
@@ -342,6 +390,23 @@ impl TaskGroup {
     }
 
     /// What became of the tasks so far. After the group has ended it is complete.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)] async fn main() {
+    /// use stoppable_group::{TaskGroup, ok};
+    ///
+    /// TaskGroup::run(|group| async move {
+    ///     group.spawn(async { ok(1) }).await?;
+    ///     let report = group.report();
+    ///     assert_eq!((report.ok, report.failed), (1, 0));
+    ///     ok(())
+    /// })
+    /// .await
+    /// .unwrap();
+    /// # }
+    /// ```
     pub fn report(&self) -> GroupReport {
         self.core.report()
     }

@@ -69,6 +69,23 @@ impl<T> TaskHandle<T> {
     }
 
     /// Asks the task to leave. `false` if it has ended already. The siblings are not touched.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)] async fn main() {
+    /// use stoppable_group::{TaskGroup, ok};
+    ///
+    /// TaskGroup::run(|group| async move {
+    ///     let task = group.spawn(std::future::pending::<()>());
+    ///     assert!(task.cancel());
+    ///     assert!(task.await.unwrap_err().is_cancelled());
+    ///     ok(())
+    /// })
+    /// .await
+    /// .unwrap();
+    /// # }
+    /// ```
     #[allow(clippy::must_use_candidate)]
     pub fn cancel(&self) -> bool {
         self.cancel_because(())
@@ -90,6 +107,23 @@ impl<T> TaskHandle<T> {
     }
 
     /// Cancels the task and waits until it has ended. The word of `JoinSet`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)] async fn main() {
+    /// use stoppable_group::{TaskGroup, ok};
+    ///
+    /// TaskGroup::run(|group| async move {
+    ///     let task = group.spawn(std::future::pending::<()>());
+    ///     assert!(task.shutdown().await.is_err());
+    ///     assert_eq!(group.live(), 0);
+    ///     ok(())
+    /// })
+    /// .await
+    /// .unwrap();
+    /// # }
+    /// ```
     ///
     /// # Cancel safety
     ///

@@ -45,6 +45,21 @@ pub trait InScopeExt: Future + Sized {
     /// A plain `tokio::spawn` carries no scope; with this it does. Such a task still has no owner: prefer
     /// to spawn it in a group.
     ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)] async fn main() {
+    /// use stoppable_scope::{InScopeExt, OrCancelledExt, Scope};
+    ///
+    /// let scope = Scope::new();
+    /// let wait = scope.in_sync(|| {
+    ///     tokio::spawn(std::future::pending::<()>().or_cancelled().in_current_scope())
+    /// });
+    /// scope.cancel(());
+    /// assert!(wait.await.unwrap().is_err());
+    /// # }
+    /// ```
+    ///
     /// # Cancel safety
     ///
     /// That of the future.

@@ -72,6 +72,20 @@ impl Scope {
     }
 
     /// A new scope below this one.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)] async fn main() {
+    /// use stoppable_scope::Scope;
+    ///
+    /// let app = Scope::named("app");
+    /// let request = app.child("request");
+    /// app.cancel("closing");
+    /// assert!(request.is_cancelled());
+    /// assert_eq!(request.cancelling(), 0); // it was not made on this one
+    /// # }
+    /// ```
     #[track_caller]
     #[must_use]
     pub fn child(&self, name: impl Into<Name>) -> Self {
@@ -326,6 +340,26 @@ impl Scope {
 
     /// How long all cleanup sections together may take after a request on this scope or below; 60 s
     /// where it is not set.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)] async fn main() {
+    /// use std::time::Duration;
+    /// use stoppable_scope::{Scope, cleanup};
+    /// use tokio::time::sleep;
+    ///
+    /// let scope = Scope::new();
+    /// scope.set_cleanup_limit(Duration::from_secs(5));
+    /// let work = scope.run(async {
+    ///     scope.cancel(());
+    ///     cleanup(Duration::from_secs(3), sleep(Duration::from_secs(3))).await.unwrap();
+    ///     // Two seconds are left of the five.
+    ///     cleanup(Duration::from_secs(3), sleep(Duration::from_secs(3))).await.is_err()
+    /// });
+    /// assert!(work.await.unwrap());
+    /// # }
+    /// ```
     pub fn set_cleanup_limit(&self, limit: std::time::Duration) {
         self.node.set_cleanup_limit(limit);
     }

@@ -157,6 +157,23 @@ impl<F, M> Timeout<F, M> {
     /// How long the work may go on after this call has asked it, at its limit or through its handle. None by
     /// default: what still waits after it was asked is dropped at once. A request from outside passes through,
     /// and who made it decides when to cut.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)] async fn main() {
+    /// use std::time::Duration;
+    /// use stoppable_scope::{ok, with_timeout};
+    /// use tokio::time::sleep;
+    ///
+    /// // A plain wait, which does not answer: it is let alone for another second.
+    /// let slow = with_timeout(Duration::from_secs(1), async {
+    ///     sleep(Duration::from_millis(1500)).await;
+    ///     ok("just in time")
+    /// });
+    /// assert_eq!(slow.grace(Duration::from_secs(1)).await.unwrap(), "just in time");
+    /// # }
+    /// ```
     pub fn grace(mut self, grace: Duration) -> Self {
         self.grace = Some(grace);
         self
