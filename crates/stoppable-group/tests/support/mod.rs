@@ -1,10 +1,11 @@
 //! What the tests share: short durations, a count of what is alive, and the events that were logged.
 #![allow(dead_code)]
 
+use std::cell::RefCell;
 use std::fmt::Write as _;
 use std::future::Future;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Once};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -91,14 +92,32 @@ pub(crate) fn registrations(tree: &Tree) -> usize {
     tree.registrations + tree.children.iter().map(registrations).sum::<usize>()
 }
 
-/// The events of this thread, as `LEVEL field=value ..`, while the guard lives.
-pub(crate) fn events() -> (Log, tracing::subscriber::DefaultGuard) {
-    let log = Log::default();
-    let guard = tracing::subscriber::set_default(Capture(log.clone()));
-    (log, guard)
+thread_local! {
+    static EVENTS: RefCell<Option<Log>> = const { RefCell::new(None) };
 }
 
-struct Capture(Log);
+/// Ends what [`events`] has begun.
+pub(crate) struct Listening;
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        EVENTS.take();
+    }
+}
+
+/// The events of this thread, as `LEVEL field=value ..`, while the guard lives.
+///
+/// One subscriber serves the whole program: with one of a single thread, tracing asks whichever thread comes first
+/// to a place in the code, and remembers for all that nobody is interested.
+pub(crate) fn events() -> (Log, Listening) {
+    static GLOBAL: Once = Once::new();
+    GLOBAL.call_once(|| tracing::subscriber::set_global_default(Capture).unwrap());
+    let log = Log::default();
+    EVENTS.set(Some(log.clone()));
+    (log, Listening)
+}
+
+struct Capture;
 
 impl tracing::Subscriber for Capture {
     fn enabled(&self, _: &tracing::Metadata<'_>) -> bool {
@@ -121,7 +140,7 @@ impl tracing::Subscriber for Capture {
         event.record(&mut |field: &tracing::field::Field, value: &dyn std::fmt::Debug| {
             let _ = write!(line, " {}={value:?}", field.name());
         });
-        self.0.add(line);
+        EVENTS.with_borrow(|log| log.iter().for_each(|log| log.add(line.as_str())));
     }
 
     fn enter(&self, _: &tracing::span::Id) {}
