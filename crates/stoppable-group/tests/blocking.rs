@@ -84,8 +84,8 @@ fn a_thread_that_does_not_return_is_abandoned_at_the_end_of_its_grace() {
     for (grace, least, most) in
         [(None, 1000, 1900), (Some(ms(100)), 100, 900), (Some(Duration::ZERO), 0, 800)]
     {
-        let mut soonest = Duration::MAX;
-        for runtime in runtimes().into_iter().chain(runtimes()) {
+        let mut soonest = [Duration::MAX; 2];
+        for (at, runtime) in runtimes().into_iter().chain(runtimes()).enumerate() {
             let release = Arc::new(AtomicBool::new(false));
             let kept = release.clone();
             let (log, _guard) = support::events();
@@ -114,8 +114,8 @@ fn a_thread_that_does_not_return_is_abandoned_at_the_end_of_its_grace() {
                 (asked.elapsed(), report, task.await.unwrap_err())
             });
             assert!(asked >= ms(least), "{grace:?} {asked:?}");
-            // The machine may have stalled; once in four it has not.
-            soonest = soonest.min(asked);
+            // The machine may have stalled; once in two, on each runtime, it has not.
+            soonest[at % 2] = soonest[at % 2].min(asked);
             assert_eq!((report.abandoned, report.live, report.ended()), (1, 0, 1));
             assert!(matches!(report.tasks[0].outcome, Outcome::Abandoned));
             assert!(matches!(&error, HandleError::Abandoned { task } if task == "deaf"), "{error}");
@@ -124,7 +124,7 @@ fn a_thread_that_does_not_return_is_abandoned_at_the_end_of_its_grace() {
             assert!(warned || log.lines().is_empty(), "{:?}", log.lines());
             release.store(true, Ordering::SeqCst);
         }
-        assert!(soonest < ms(most), "{grace:?} {soonest:?}");
+        assert!(soonest.iter().all(|asked| *asked < ms(most)), "{grace:?} {soonest:?}");
     }
 }
 

@@ -246,8 +246,9 @@ impl Frame {
         if end.is_none() && deadline.is_some_and(|at| self.alarm.is_set(at, relied_on, cx)) {
             return Poll::Pending;
         }
-        // Where a frame around has one that comes first it is polled then, and so is this one.
-        let deadline = deadline.filter(|at| !self.node.is_covered(*at));
+        // Where a frame around has one that comes first it is polled then, and so is this one, unless whatever polls
+        // this one waits for a waker of its own.
+        let deadline = deadline.filter(|at| self.seat.is_some() || !self.node.is_covered(*at));
         let end = end.map(|end| Ticks::of(Deadline::at(end)));
         let next = match (deadline, end) {
             (Some(a), Some(b)) => Some(a.min(b)),

@@ -678,3 +678,32 @@ async fn an_inner_limit_holds_in_the_grace_of_the_outer_one() {
     let ended = outer.grace(Duration::from_secs(5)).await.unwrap();
     assert_eq!(ended - start, Duration::from_secs(2));
 }
+
+// Whoever polls the inner call under a waker of its own is not polled with the outer one.
+#[tokio::test(start_paused = true)]
+async fn an_inner_limit_under_a_waker_of_its_own_holds_when_the_outer_one_is_moved_later() {
+    for between in [false, true] {
+        let (start, (send, handle)) = (Instant::now(), oneshot::channel::<TimeoutHandle>());
+        let mover = tokio::spawn(async move {
+            let timeout = handle.await.unwrap();
+            sleep(ms(500)).await;
+            timeout.reschedule(Deadline::after(secs(10))).unwrap();
+        });
+        let outer = with_timeout_handle(secs(1), |timeout| async move {
+            send.send(timeout).unwrap();
+            let inner = async move {
+                let inner = with_timeout(secs(2), async { ok(std::future::pending::<()>().await) });
+                if !between {
+                    return inner.await.unwrap_err().is_elapsed();
+                }
+                let between = with_timeout(secs(5), async { ok(inner.await.unwrap_err().is_elapsed()) });
+                between.await.unwrap()
+            };
+            let mut all: futures::stream::FuturesUnordered<_> = [inner].into_iter().collect();
+            assert_eq!(futures::StreamExt::next(&mut all).await, Some(true));
+            ok(Instant::now())
+        });
+        assert_eq!(outer.await.unwrap() - start, secs(2), "a frame between: {between}");
+        mover.await.unwrap();
+    }
+}

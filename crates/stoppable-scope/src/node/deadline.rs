@@ -95,8 +95,8 @@ impl Node {
         section.unwrap_or(Deadline::never())
     }
 
-    /// Whether another frame of the same task, polled around the one of this scope, has a deadline that comes no
-    /// later than `ticks` and is still to be delivered.
+    /// Whether another frame of the same task, polled around the one of this scope with the same waker, has a
+    /// deadline that comes no later than `ticks` and is still to be delivered.
     pub(crate) fn is_covered(self: &Arc<Self>, ticks: u64) -> bool {
         let covered = self.ascend(&mut |node| {
             // What hides deadlines is a frame itself, but keeps those above it from what is inside.
@@ -115,7 +115,8 @@ impl Node {
                 node.set(RELIED_ON);
                 return Step::Found(());
             }
-            beyond
+            // What polls this frame is not woken for those above it.
+            if node.is_registered() { Step::Stop } else { beyond }
         });
         covered.is_some()
     }
