@@ -16,7 +16,6 @@ use crate::core::Core;
 use crate::group_report::TaskReport;
 use crate::ledger::Effect;
 use crate::outcome::Outcome;
-use crate::slot::Slot;
 use crate::task_failure::TaskFailure;
 use crate::task_output::Value;
 use crate::task_root::{Kind, TaskRoot};
@@ -83,8 +82,8 @@ impl Core {
             }
             Value(())
         };
-        let slot = Slot::new();
-        self.start(TaskRoot::new(run, Kind::Closers, node, Arc::clone(self), slot, None));
+        let root = TaskRoot::new(run, Kind::Closers, node, Arc::clone(self), None);
+        drop(self.runtime.spawn(root));
     }
 
     fn next_closer(&self, lane: ScopeId) -> Option<Closer> {
@@ -106,7 +105,7 @@ impl Core {
             ran_for: None,
             last_wait: None,
         };
-        let _none = self.record(report, false, Effect::Keep);
+        let _none = self.record(report, false, Effect::Keep, None);
     }
 }
 

@@ -1,18 +1,17 @@
 //! What a group knows: who lives, who has ended and how. Shared by its handles and its tasks.
 
-use std::cell::RefCell;
 use std::error::Error;
 use std::mem;
 use std::sync::{Arc, Weak};
-use std::task::{Context, Poll, Wake, Waker};
+use std::task::{Context, Poll, Waker};
 
-use parking_lot::{Mutex, ReentrantMutex};
+use parking_lot::Mutex;
 use stoppable_scope::machinery::{Node, Origin};
 use stoppable_scope::{Reason, Scope};
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
-use tokio::task::JoinSet;
 
+use crate::attendance::{Attendance, Closed, Left};
 use crate::catch::wake_all;
 use crate::closers::Lanes;
 use crate::group_report::{GroupReport, TaskReport};
@@ -31,14 +30,9 @@ pub(crate) struct Core {
     /// Places for running tasks, where they are limited.
     pub(crate) places: Option<Arc<Semaphore>>,
     pub(crate) cancelled_if: Option<CancelledIf>,
-    /// The tasks as tokio knows them. Never locked together with the ledger. Where the runtime has gone a spawn
-    /// drops the future there and then, and its destructors may come here again.
-    set: ReentrantMutex<RefCell<JoinSet<()>>>,
+    attendance: Attendance,
     ledger: Mutex<Ledger>,
 }
-
-/// The group takes no more tasks.
-pub(crate) struct Closed;
 
 impl Core {
     pub(crate) fn new(
@@ -56,7 +50,7 @@ impl Core {
             keep_report,
             places: limit.map(|limit| Arc::new(Semaphore::new(limit))),
             cancelled_if,
-            set: ReentrantMutex::default(),
+            attendance: Attendance::default(),
             ledger: Mutex::default(),
         });
         let owner: Weak<Self> = Arc::downgrade(&core);
@@ -71,55 +65,29 @@ impl Core {
 
     /// Counts a new task in.
     pub(crate) fn admit(&self) -> Result<(), Closed> {
-        let mut ledger = self.ledger.lock();
-        if ledger.closed || ledger.decided || ledger.refuses {
-            return Err(Closed);
-        }
-        ledger.count_in();
-        Ok(())
+        self.attendance.enter()
     }
 
     /// Takes no more tasks; those that are there go on.
     pub(crate) fn refuse_new(&self) {
-        self.ledger.lock().refuses = true;
+        self.attendance.refuse();
     }
 
-    /// Starts a task that was admitted.
-    pub(crate) fn start(&self, root: impl Future<Output = ()> + Send + 'static) {
-        self.start_with(root, |set, root| drop(set.spawn_on(root, &self.runtime)));
+    /// Whether the end of a task that ended well, and was not disturbed, is a matter of counting.
+    pub(crate) fn only_counts(&self) -> bool {
+        !self.keep_report && self.policy != Policy::FirstSuccess
     }
 
-    /// Starts a task that was admitted, on this thread.
-    #[track_caller]
-    pub(crate) fn start_local(&self, root: impl Future<Output = ()> + 'static) {
-        self.start_with(root, |set, root| drop(set.spawn_local(root)));
-    }
-
-    #[track_caller]
-    fn start_with<R>(&self, root: R, spawn: impl FnOnce(&mut JoinSet<()>, R)) {
-        let set = self.set.lock();
-        match set.try_borrow_mut() {
-            Ok(mut set) => {
-                spawn(&mut set, root);
-                Self::forget_some(&mut set);
-            }
-            // A destructor of a task that had no runtime: neither has this one.
-            Err(_) => drop(root),
-        }
-    }
-
-    /// Those that have ended are forgotten faster than new ones come.
-    fn forget_some(set: &mut JoinSet<()>) {
-        for _ in 0..2 {
-            if set.try_join_next().is_none() {
-                break;
-            }
-        }
-    }
-
-    /// Notes how a task ended, and what is to be done about the siblings.
+    /// Notes how a task ended, and what is to be done about the siblings. `waiter` is the one whom a failure is for
+    /// in the first place.
     #[must_use]
-    pub(crate) fn record(&self, task: TaskReport, disturbed: bool, effect: Effect) -> Consequence {
+    pub(crate) fn record(
+        &self,
+        task: TaskReport,
+        disturbed: bool,
+        effect: Effect,
+        waiter: Option<&Node>,
+    ) -> Consequence {
         let site = task.site;
         let failure = match &task.outcome {
             Outcome::Failed(failure) => Some(failure.clone()),
@@ -129,11 +97,18 @@ impl Core {
             let mut ledger = self.ledger.lock();
             ledger.disturbed |= disturbed;
             let consequence = ledger.record(task, effect, self.policy, self.keep_report);
-            if let Some(failure) = failure.as_ref().filter(|_| effect != Effect::None) {
-                ledger.keep(failure, self.node.id());
+            match &failure {
+                Some(failure) if waiter.is_some_and(|waiter| !waiter.is_unwanted()) => {
+                    ledger.unread.push(failure.clone());
+                }
+                Some(failure) if effect != Effect::None => ledger.keep(failure, self.node.id()),
+                _ => {}
             }
             (ledger.orphan, consequence)
         };
+        if consequence == Consequence::CancelTasks {
+            self.attendance.refuse();
+        }
         match failure {
             Some(failure) if orphan => {
                 tracing::warn!(group = %self.node.name(), at = %site, "after its group was dropped: {failure}");
@@ -164,25 +139,42 @@ impl Core {
 
     /// Lets a task that was admitted be a service, which does not hold the group open.
     pub(crate) fn add_service(&self, node: &Arc<Node>) {
+        self.ledger.lock().services.push(Arc::clone(node));
+        self.attendance.add_service();
         // Until now it did hold it open, so who has looked meanwhile has to look again.
-        let joiners = {
-            let mut ledger = self.ledger.lock();
-            ledger.services.push(Arc::clone(node));
-            ledger.idle_joiners()
-        };
-        wake_all(joiners);
+        self.wake_joiners();
+    }
+
+    /// Counts a service out.
+    pub(crate) fn leave_service(&self, node: &Arc<Node>) {
+        self.ledger.lock().services.retain(|service| !Arc::ptr_eq(service, node));
+        self.attendance.remove_service();
+        self.leave();
     }
 
     /// Counts a task out.
-    pub(crate) fn leave(&self, node: &Arc<Node>, service: bool) {
-        let joiners = {
-            let mut ledger = self.ledger.lock();
-            ledger.live -= 1;
-            if service {
-                ledger.services.retain(|service| !Arc::ptr_eq(service, node));
-            }
-            ledger.idle_joiners()
-        };
+    pub(crate) fn leave(&self) {
+        self.see_off(self.attendance.leave());
+    }
+
+    /// Counts a task out that ended well; what it did otherwise is not on record.
+    pub(crate) fn leave_well(&self) {
+        self.see_off(self.attendance.leave_well());
+    }
+
+    fn see_off(&self, left: Left) {
+        if left.carry != 0 {
+            self.ledger.lock().report.ok += left.carry as usize;
+        }
+        if left.idle {
+            self.wake_joiners();
+        }
+    }
+
+    /// Has those who wait for the group look again.
+    #[cold]
+    fn wake_joiners(&self) {
+        let joiners = mem::take(&mut self.ledger.lock().joiners);
         wake_all(joiners);
     }
 
@@ -196,9 +188,28 @@ impl Core {
         !services.is_empty()
     }
 
-    /// Keeps a failure that nobody is left to hear of; it cancels nobody.
-    pub(crate) fn keep_failure(&self, failure: &TaskFailure) {
-        self.ledger.lock().keep(failure, self.node.id());
+    /// The waiter of the task `node` goes away: a failure that he has not read is the owner's, and cancels nobody.
+    pub(crate) fn waiter_leaves(&self, node: &Node) {
+        let mut ledger = self.ledger.lock();
+        node.set_unwanted();
+        if let Some(failure) = ledger.take_unread(node.id()) {
+            ledger.keep(&failure, self.node.id());
+        }
+    }
+
+    /// The waiter of the task `node` has its failure.
+    pub(crate) fn waiter_has_read(&self, node: &Node) {
+        self.ledger.lock().take_unread(node.id());
+    }
+
+    /// What became of the task `node`, if its group knows and is there.
+    pub(crate) fn outcome_of(node: &Arc<Node>) -> Option<Outcome> {
+        let above = node.above()?;
+        Self::find(&above, |core| {
+            let ledger = core.ledger.lock();
+            let task = ledger.report.tasks.iter().rev().find(|task| task.id == node.id());
+            task.map(|task| task.outcome.clone())
+        })
     }
 
     /// Whether this failure is in the group's account already.
@@ -211,7 +222,7 @@ impl Core {
         self.sweep();
         let joiners = {
             let mut ledger = self.ledger.lock();
-            if ledger.closed {
+            if self.attendance.is_closed() {
                 return Err(Closed);
             }
             ledger.adopted.push(Arc::clone(orphan));
@@ -255,18 +266,15 @@ impl Core {
     /// Lets the closers of one task queue up. `true` from `change` counts a new runner in. `None` where the
     /// group has ended.
     pub(crate) fn queue_closer(&self, change: impl FnOnce(&mut Lanes) -> bool) -> Option<bool> {
-        let mut ledger = self.ledger.lock();
-        if ledger.closed {
-            return None;
-        }
-        let new_runner = change(&mut ledger.lanes);
-        if new_runner {
-            ledger.count_in();
+        self.attendance.enter_last().ok()?;
+        let new_runner = self.with_lanes(change);
+        if !new_runner {
+            self.leave();
         }
         Some(new_runner)
     }
 
-    /// For a runner, which is counted in, so the group has not ended.
+    /// For who is counted in, so that the group has not ended.
     pub(crate) fn with_lanes<T>(&self, change: impl FnOnce(&mut Lanes) -> T) -> T {
         change(&mut self.ledger.lock().lanes)
     }
@@ -274,21 +282,14 @@ impl Core {
     /// Ready once nobody is left, here and in the groups that were adopted; then, with `close`, nobody
     /// can come any more.
     pub(crate) fn poll_empty(self: &Arc<Self>, close: bool, cx: &mut Context<'_>) -> Poll<()> {
+        if self.is_empty(close) {
+            return Poll::Ready(());
+        }
         let waker = cx.waker().clone();
         let unused = self.ledger.lock().add_joiner(waker);
         drop(unused);
         loop {
-            let admitted = {
-                let ledger = self.ledger.lock();
-                if ledger.live > ledger.services.len() {
-                    return Poll::Pending;
-                }
-                ledger.admitted
-            };
-            if close && self.stop_services() {
-                return Poll::Pending;
-            }
-            if self.poll_set().is_pending() {
+            if !self.attendance.is_idle() || close && self.stop_services() {
                 return Poll::Pending;
             }
             let adopted = self.ledger.lock().adopted.clone();
@@ -298,29 +299,17 @@ impl Core {
                 }
                 self.let_go(&orphan);
             }
-            let mut ledger = self.ledger.lock();
-            // Where somebody came after the count, there may be something in the set again.
-            if ledger.live == 0 && ledger.admitted == admitted && ledger.adopted.is_empty() {
-                ledger.closed |= close;
+            if self.is_empty(close) {
                 return Poll::Ready(());
             }
         }
     }
 
-    /// Ready once tokio has nothing left of what has left the ledger. Wakes all joiners then, for a `JoinSet`
-    /// has room for one waker only.
-    fn poll_set(self: &Arc<Self>) -> Poll<()> {
-        let waker = Waker::from(Arc::new(WakeJoiners(Arc::downgrade(self))));
-        let mut cx = Context::from_waker(&waker);
-        loop {
-            let set = self.set.lock();
-            let Ok(mut tasks) = set.try_borrow_mut() else { return Poll::Pending };
-            match tasks.poll_join_next(&mut cx) {
-                Poll::Pending => return Poll::Pending,
-                Poll::Ready(None) => return Poll::Ready(()),
-                Poll::Ready(Some(_)) => {}
-            }
-        }
+    /// Whether nobody is left, here or in an adopted group. With `close` it then takes nobody any more.
+    fn is_empty(&self, close: bool) -> bool {
+        let ledger = self.ledger.lock();
+        let empty = ledger.adopted.is_empty();
+        empty && if close { self.attendance.close_if_empty() } else { self.attendance.live() == 0 }
     }
 
     /// Whether nobody is left this moment; then nobody can come any more.
@@ -338,7 +327,7 @@ impl Core {
     }
 
     pub(crate) fn live(&self) -> usize {
-        self.ledger.lock().live
+        self.attendance.live()
     }
 
     pub(crate) fn is_disturbed(&self) -> bool {
@@ -354,19 +343,9 @@ impl Core {
     pub(crate) fn report(&self) -> GroupReport {
         let ledger = self.ledger.lock();
         let mut report = ledger.report.clone();
-        report.live = ledger.live;
+        report.ok += self.attendance.ended_well() as usize;
+        report.live = self.attendance.live();
         report
-    }
-}
-
-struct WakeJoiners(Weak<Core>);
-
-impl Wake for WakeJoiners {
-    fn wake(self: Arc<Self>) {
-        if let Some(core) = self.0.upgrade() {
-            let joiners = mem::take(&mut core.ledger.lock().joiners);
-            wake_all(joiners);
-        }
     }
 }
 

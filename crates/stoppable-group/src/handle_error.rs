@@ -3,6 +3,7 @@ use std::fmt;
 
 use stoppable_scope::{Cancelled, Name};
 
+use crate::outcome::Outcome;
 use crate::task_failure::TaskFailure;
 
 /// Why waiting for a task gave no value.
@@ -42,6 +43,18 @@ pub enum HandleError {
 }
 
 impl HandleError {
+    /// What whoever waits for `task` is told of an end without a value.
+    pub(crate) fn of(task: &Name, outcome: &Outcome) -> Option<Self> {
+        let task = || task.clone();
+        match outcome {
+            Outcome::Ok => None,
+            Outcome::Failed(failure) => Some(Self::Failed(failure.clone())),
+            Outcome::Cancelled(by) => Some(Self::Cancelled { task: task(), cancelled: by.clone() }),
+            Outcome::NotStarted(by) => Some(Self::NotStarted { task: task(), cancelled: by.clone() }),
+            Outcome::Abandoned => Some(Self::Abandoned { task: task() }),
+        }
+    }
+
     /// How the task failed, if it did.
     pub fn failure(&self) -> Option<&TaskFailure> {
         match self {

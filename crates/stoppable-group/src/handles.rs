@@ -263,8 +263,8 @@ impl<T> Handles<T> {
         loop {
             let next = self.ready.queue.lock().pop_front();
             let Some(position) = next else { return Poll::Pending };
-            let Some(entry) = self.entries.get(&position) else { continue };
-            if let Poll::Ready(result) = entry.handle.poll_slot(&Context::from_waker(&entry.ping)) {
+            let Some(entry) = self.entries.get_mut(&position) else { continue };
+            if let Poll::Ready(result) = entry.handle.poll_result(&mut Context::from_waker(&entry.ping)) {
                 self.entries.remove(&position);
                 return Poll::Ready(Some((position, result)));
             }

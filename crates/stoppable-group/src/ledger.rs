@@ -1,6 +1,5 @@
 //! The books of a group.
 
-use std::mem;
 use std::sync::Arc;
 use std::task::Waker;
 
@@ -15,19 +14,14 @@ use crate::task_failure::TaskFailure;
 
 #[derive(Default)]
 pub(crate) struct Ledger {
-    pub(crate) closed: bool,
-    /// The owner wants no more tasks.
-    pub(crate) refuses: bool,
-    /// Tasks that were admitted, ever.
-    pub(crate) admitted: u64,
-    /// Those that have not left.
-    pub(crate) live: usize,
     /// A task answered a cancel, was cut or never ran.
     pub(crate) disturbed: bool,
     /// The first success that the policy asked for is there.
     pub(crate) decided: bool,
     /// Tasks that outlive the body and are then stopped.
     pub(crate) services: Vec<Arc<Node>>,
+    /// Failures of shielded tasks whose waiters have not read them yet.
+    pub(crate) unread: Vec<TaskFailure>,
     /// In the order in which the tasks ended.
     pub(crate) failures: Vec<TaskFailure>,
     pub(crate) report: GroupReport,
@@ -64,17 +58,6 @@ pub(crate) enum Consequence {
 }
 
 impl Ledger {
-    pub(crate) fn count_in(&mut self) {
-        self.admitted += 1;
-        self.live += 1;
-    }
-
-    /// Who waits for the group, once only services are left.
-    pub(crate) fn idle_joiners(&mut self) -> Vec<Waker> {
-        let busy = self.live > self.services.len();
-        if busy { Vec::new() } else { mem::take(&mut self.joiners) }
-    }
-
     /// Lists and counts a task that has ended, and says what that means for the others.
     pub(crate) fn record(
         &mut self,
@@ -114,6 +97,11 @@ impl Ledger {
             Some(first) if first == group => true,
             Some(_) => self.failures.iter().any(|known| known.is(failure)),
         }
+    }
+
+    pub(crate) fn take_unread(&mut self, task: ScopeId) -> Option<TaskFailure> {
+        let at = self.unread.iter().position(|failure| failure.id() == task)?;
+        Some(self.unread.swap_remove(at))
     }
 
     /// Gives the waker back where it is registered already.

@@ -4,6 +4,7 @@
 //! Start with [`TaskGroup`]. [`defer`] is for cleanup that happens however a future is left,
 //! [`TaskGroup::shield`] for work that goes on when its waiter leaves, [`root`] for what no group is left to own.
 
+mod attendance;
 mod catch;
 mod close;
 mod closers;
@@ -29,7 +30,6 @@ mod race;
 mod restart;
 mod root;
 mod shield;
-mod slot;
 mod spawn_when_free;
 mod stop_flag;
 mod task_builder;

@@ -5,20 +5,18 @@ use std::task::{Context, Poll};
 
 use crate::core::Core;
 use crate::handle_error::HandleError;
-use crate::slot::Slot;
 use crate::task_handle::TaskHandle;
 
 /// The future of [`TaskGroup::shield`](crate::TaskGroup::shield): a waiter that may leave.
 #[must_use = "the work runs on; drop this to stop waiting for it"]
 pub struct Shield<T> {
     core: Arc<Core>,
-    slot: Arc<Slot<T>>,
     handle: TaskHandle<T>,
 }
 
 impl<T> Shield<T> {
-    pub(crate) fn new(core: Arc<Core>, slot: Arc<Slot<T>>, handle: TaskHandle<T>) -> Self {
-        Self { core, slot, handle }
+    pub(crate) fn new(core: Arc<Core>, handle: TaskHandle<T>) -> Self {
+        Self { core, handle }
     }
 }
 
@@ -27,6 +25,10 @@ impl<T> Future for Shield<T> {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         Pin::new(&mut self.handle).poll(cx).map_err(|error| match error {
+            HandleError::Failed(failure) => {
+                self.core.waiter_has_read(self.handle.node());
+                HandleError::Failed(failure)
+            }
             HandleError::Refused { task, cancelled: Some(cancelled) } => {
                 HandleError::Cancelled { task, cancelled }
             }
@@ -37,10 +39,7 @@ impl<T> Future for Shield<T> {
 
 impl<T> Drop for Shield<T> {
     fn drop(&mut self) {
-        // A failure that the waiter has not read is the owner's.
-        if let Some(Err(HandleError::Failed(failure))) = self.slot.give_up() {
-            self.core.keep_failure(&failure);
-        }
+        self.core.waiter_leaves(self.handle.node());
     }
 }
 

@@ -7,6 +7,7 @@ use std::task::{Context, Poll, ready};
 use stoppable_scope::{Cancelled, OrCancelled, OrCancelledExt};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use crate::core::Core;
 use crate::task_builder::NewTask;
 use crate::task_handle::TaskHandle;
 use crate::task_output::TaskOutput;
@@ -17,15 +18,21 @@ pub(crate) type Acquire = Pin<Box<dyn Future<Output = Option<OwnedSemaphorePermi
 /// The future of [`TaskGroup::spawn_when_free`](crate::TaskGroup::spawn_when_free).
 #[must_use = "nothing is spawned until this is awaited"]
 pub struct SpawnWhenFree<F, M> {
-    task: Option<(F, NewTask, Kind)>,
+    task: Option<(F, Arc<Core>, NewTask, Kind)>,
     place: OrCancelled<Acquire>,
     marker: PhantomData<fn() -> M>,
 }
 
 impl<F, M> SpawnWhenFree<F, M> {
     #[track_caller]
-    pub(crate) fn new(future: F, task: NewTask, kind: Kind, places: Option<Arc<Semaphore>>) -> Self {
-        Self { task: Some((future, task, kind)), place: free_place(places), marker: PhantomData }
+    pub(crate) fn new(
+        future: F,
+        core: Arc<Core>,
+        task: NewTask,
+        kind: Kind,
+        places: Option<Arc<Semaphore>>,
+    ) -> Self {
+        Self { task: Some((future, core, task, kind)), place: free_place(places), marker: PhantomData }
     }
 }
 
@@ -53,10 +60,10 @@ where
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let place = ready!(Pin::new(&mut self.place).poll(cx))?;
-        let Some((future, task, kind)) = self.task.take() else {
+        let Some((future, core, task, kind)) = self.task.take() else {
             panic!("`SpawnWhenFree` polled after it was ready")
         };
-        Poll::Ready(Ok(task.start(future, kind, place).handle))
+        Poll::Ready(Ok(task.start(&core, future, kind, place)))
     }
 }
 

@@ -11,7 +11,6 @@ use crate::core::Core;
 use crate::handle_error::HandleError;
 use crate::on_thread::OnThread;
 use crate::shield::Shield;
-use crate::slot::Slot;
 use crate::spawn_when_free::SpawnWhenFree;
 use crate::stop_flag::StopFlag;
 use crate::task_group::TaskGroup;
@@ -109,7 +108,7 @@ impl<'a> TaskBuilder<'a> {
         M: 'static,
     {
         let new = self.new_task::<F>(Location::caller());
-        new.start(future, self.kind(), None).handle
+        new.start(self.group.core(), future, self.kind(), None)
     }
 
     /// Spawns a future that is not `Send`, on the thread that spawns it.
@@ -146,7 +145,7 @@ impl<'a> TaskBuilder<'a> {
         M: 'static,
     {
         let new = self.new_task::<F>(Location::caller());
-        new.start_local(future, self.kind())
+        new.start_local(self.group.core(), future, self.kind())
     }
 
     /// Spawns a future whose output is the value, whatever its type.
@@ -157,7 +156,7 @@ impl<'a> TaskBuilder<'a> {
         F::Output: Send + 'static,
     {
         let new = self.new_task::<F>(Location::caller());
-        new.start(async move { Value(future.await) }, self.kind(), None).handle
+        new.start(self.group.core(), async move { Value(future.await) }, self.kind(), None)
     }
 
     /// Waits for a free place, then spawns. See [`TaskGroup::spawn_when_free`].
@@ -171,7 +170,8 @@ impl<'a> TaskBuilder<'a> {
         let site = Location::caller();
         let places = self.group.core().places.clone();
         let places = places.filter(|_| !self.service);
-        SpawnWhenFree::new(future, self.new_task::<F>(site), self.kind(), places)
+        let core = Arc::clone(self.group.core());
+        SpawnWhenFree::new(future, core, self.new_task::<F>(site), self.kind(), places)
     }
 
     /// Runs `work` on a blocking thread. See [`TaskGroup::spawn_blocking`].
@@ -185,7 +185,7 @@ impl<'a> TaskBuilder<'a> {
         let mut new = self.new_task::<W>(Location::caller());
         new.kind = ScopeKind::Blocking;
         let kind = if self.service { Kind::BlockingService } else { Kind::Blocking };
-        new.start_with(|node| OnThread::new(work, node), kind, None).handle
+        new.start_with(self.group.core(), |node| OnThread::new(work, Arc::clone(node)), kind, None)
     }
 
     #[track_caller]
@@ -197,8 +197,8 @@ impl<'a> TaskBuilder<'a> {
     {
         let new = self.new_task::<F>(Location::caller());
         let core = Arc::clone(self.group.core());
-        let started = new.start(future, Kind::Shielded, None);
-        Shield::new(core, started.slot, started.handle)
+        let task = new.start(&core, future, Kind::Shielded, None);
+        Shield::new(core, task)
     }
 
     /// Spawns a future that ends what runs elsewhere, and so is polled whatever was requested.
@@ -209,7 +209,7 @@ impl<'a> TaskBuilder<'a> {
         T: Send + 'static,
     {
         let new = self.new_task::<F>(Location::caller());
-        new.start(future, Kind::Foreign, None).handle
+        new.start(self.group.core(), future, Kind::Foreign, None)
     }
 
     /// Spawns into a place that was taken before.
@@ -224,7 +224,7 @@ impl<'a> TaskBuilder<'a> {
         M: 'static,
     {
         let new = self.new_task::<F>(Location::caller());
-        new.start(future, self.kind(), place).handle
+        new.start(self.group.core(), future, self.kind(), place)
     }
 
     fn kind(&self) -> Kind {
@@ -233,9 +233,8 @@ impl<'a> TaskBuilder<'a> {
 
     fn new_task<F>(&self, site: &'static Location<'static>) -> NewTask {
         let name = self.name.clone().unwrap_or_else(|| Name::from_static(type_name::<F>()));
-        let core = Arc::clone(self.group.core());
         let site = self.site.unwrap_or(site);
-        NewTask { core, name, grace: self.grace, site, kind: ScopeKind::Task }
+        NewTask { name, grace: self.grace, site, kind: ScopeKind::Task }
     }
 }
 
@@ -250,102 +249,107 @@ fn type_name<F>() -> &'static str {
 /// All that is known of a task before its future.
 #[derive(Debug)]
 pub(crate) struct NewTask {
-    core: Arc<Core>,
     name: Name,
     grace: Option<Duration>,
     site: &'static Location<'static>,
     kind: ScopeKind,
 }
 
-pub(crate) struct Started<T> {
-    pub(crate) slot: Arc<Slot<T>>,
-    pub(crate) handle: TaskHandle<T>,
-}
-
 impl NewTask {
     pub(crate) fn start<F, M>(
         self,
+        core: &Arc<Core>,
         future: F,
         kind: Kind,
         place: Option<OwnedSemaphorePermit>,
-    ) -> Started<<F::Output as TaskOutput<M>>::Value>
+    ) -> TaskHandle<<F::Output as TaskOutput<M>>::Value>
     where
         F: Future + Send + 'static,
         F::Output: TaskOutput<M, Value: Send> + Send,
         M: 'static,
     {
-        self.start_with(|_| future, kind, place)
+        self.start_with(core, |_| future, kind, place)
     }
 
     fn start_with<F, M>(
         self,
-        future: impl FnOnce(Arc<Node>) -> F,
+        core: &Arc<Core>,
+        future: impl FnOnce(&Arc<Node>) -> F,
         kind: Kind,
         place: Option<OwnedSemaphorePermit>,
-    ) -> Started<<F::Output as TaskOutput<M>>::Value>
+    ) -> TaskHandle<<F::Output as TaskOutput<M>>::Value>
     where
         F: Future + Send + 'static,
         F::Output: TaskOutput<M, Value: Send> + Send,
         M: 'static,
     {
-        let (started, root) = self.make(future, kind, place);
-        if let Some((core, root)) = root {
-            core.start(root);
+        match self.admit(core, kind) {
+            Ok(node) => {
+                let root = TaskRoot::new(future(&node), kind, Arc::clone(&node), Arc::clone(core), place);
+                TaskHandle::new(node, core.runtime.spawn(root))
+            }
+            Err(refused) => refused.handle(future),
         }
-        started
     }
 
-    fn start_local<F, M>(self, future: F, kind: Kind) -> TaskHandle<<F::Output as TaskOutput<M>>::Value>
+    #[track_caller]
+    fn start_local<F, M>(
+        self,
+        core: &Arc<Core>,
+        future: F,
+        kind: Kind,
+    ) -> TaskHandle<<F::Output as TaskOutput<M>>::Value>
     where
         F: Future + 'static,
         F::Output: TaskOutput<M>,
         M: 'static,
     {
-        let (started, root) = self.make(|_| future, kind, None);
-        if let Some((core, root)) = root {
-            core.start_local(root);
+        match self.admit(core, kind) {
+            Ok(node) => {
+                let root = TaskRoot::new(future, kind, Arc::clone(&node), Arc::clone(core), None);
+                TaskHandle::new(node, tokio::task::spawn_local(root))
+            }
+            Err(refused) => refused.handle(|_| future),
         }
-        started.handle
     }
 
-    /// The task, to be started; none where the group refuses it.
-    #[allow(clippy::type_complexity)]
-    fn make<F, M>(
-        self,
-        future: impl FnOnce(Arc<Node>) -> F,
-        kind: Kind,
-        place: Option<OwnedSemaphorePermit>,
-    ) -> (Started<<F::Output as TaskOutput<M>>::Value>, Option<(Arc<Core>, TaskRoot<F, M>)>)
-    where
-        F: Future,
-        F::Output: TaskOutput<M>,
-    {
-        let Self { core, name, grace, site, kind: scope } = self;
-        let slot = Slot::new();
+    /// Counts the task in and gives it its scope, unless the group takes no more.
+    fn admit(self, core: &Arc<Core>, kind: Kind) -> Result<Arc<Node>, Refused> {
+        let Self { name, grace, site, kind: scope } = self;
         let request = core.node.effective_request();
         let admitted = request.is_none() && core.admit().is_ok();
         let parent = admitted.then(|| Arc::clone(&core.node));
         let node = Node::new(scope, name, site, parent);
+        if !admitted {
+            return Err(Refused { node, cancelled: request.map(Cancelled::new) });
+        }
         if let Some(grace) = grace {
             node.set_grace(grace);
-        }
-        let handle = TaskHandle::new(Arc::clone(&node), Arc::clone(&slot));
-        let started = Started { slot: Arc::clone(&slot), handle };
-        let future = future(Arc::clone(&node));
-        if !admitted {
-            let cancelled = request.map(Cancelled::new);
-            let refused = HandleError::Refused { task: node.name().clone(), cancelled };
-            // The handle is here, so the slot takes it.
-            let _ = slot.complete(Err(refused));
-            if catch(|| drop(future)).is_err() {
-                tracing::error!(task = %node.name(), at = %site, "a refused future panicked when it was dropped");
-            }
-            return (started, None);
         }
         if kind.is_service() {
             core.add_service(&node);
         }
-        let root = TaskRoot::new(future, kind, node, Arc::clone(&core), slot, place);
-        (started, Some((core, root)))
+        Ok(node)
+    }
+}
+
+/// A task that its group did not take.
+#[derive(Debug)]
+struct Refused {
+    node: Arc<Node>,
+    cancelled: Option<Cancelled>,
+}
+
+impl Refused {
+    /// Drops the future unpolled.
+    #[cold]
+    fn handle<F, T>(self, future: impl FnOnce(&Arc<Node>) -> F) -> TaskHandle<T> {
+        let Self { node, cancelled } = self;
+        if catch(|| drop(future(&node))).is_err() {
+            let (task, at) = (node.name(), node.site());
+            tracing::error!(%task, %at, "a refused future panicked when it was dropped");
+        }
+        let refused = HandleError::Refused { task: node.name().clone(), cancelled };
+        TaskHandle::refused(node, refused)
     }
 }

@@ -1,13 +1,18 @@
 use std::fmt;
-use std::pin::Pin;
+use std::mem;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll, Waker, ready};
 
 use stoppable_scope::machinery::{Node, Origin};
-use stoppable_scope::{Name, Reason, Scope, WaitPoint};
+use stoppable_scope::{Cancelled, Name, Reason, Scope, WaitPoint};
+use tokio::task::JoinHandle;
+use tokio::task::coop::unconstrained;
 
+use crate::core::Core;
 use crate::handle_error::HandleError;
-use crate::slot::Slot;
+use crate::outcome::Outcome;
+use crate::task_root::Left;
 
 /// A task of a group, for who wants its value or wants to cancel it.
 ///
@@ -36,21 +41,40 @@ use crate::slot::Slot;
 /// ```
 pub struct TaskHandle<T> {
     node: Arc<Node>,
-    slot: Arc<Slot<T>>,
+    result: Source<T>,
     point: WaitPoint,
-    state: State,
+    /// Whether it was polled, and is not to answer before it has looked.
+    waiting: bool,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
-    New,
-    Waiting,
+/// Where the result comes from.
+enum Source<T> {
+    /// tokio has a place for it beside the task, so a result that nobody takes goes with that.
+    Task(JoinHandle<Left<T>>),
+    Refused(Box<HandleError>),
+    Taken,
 }
+
+/// How often the processor is offered to the thread that is about to leave a result. After that its wake-up does.
+const PATIENCE: usize = 1000;
 
 impl<T> TaskHandle<T> {
-    pub(crate) fn new(node: Arc<Node>, slot: Arc<Slot<T>>) -> Self {
+    pub(crate) fn new(node: Arc<Node>, task: JoinHandle<Left<T>>) -> Self {
+        Self::with_source(node, Source::Task(task))
+    }
+
+    /// The handle of a task that was not taken.
+    pub(crate) fn refused(node: Arc<Node>, refused: HandleError) -> Self {
+        Self::with_source(node, Source::Refused(Box::new(refused)))
+    }
+
+    fn with_source(node: Arc<Node>, result: Source<T>) -> Self {
         let point = WaitPoint::at(node.site());
-        Self { node, slot, point, state: State::New }
+        Self { node, result, point, waiting: false }
+    }
+
+    pub(crate) fn node(&self) -> &Arc<Node> {
+        &self.node
     }
 
     /// The name of the task.
@@ -65,7 +89,10 @@ impl<T> TaskHandle<T> {
 
     /// Whether the task has ended.
     pub fn is_finished(&self) -> bool {
-        self.slot.is_done()
+        match &self.result {
+            Source::Task(task) => self.node.has_ended() || task.is_finished(),
+            Source::Refused(_) | Source::Taken => true,
+        }
     }
 
     /// Asks the task to leave. `false` if it has ended already. The siblings are not touched.
@@ -102,8 +129,53 @@ impl<T> TaskHandle<T> {
     }
 
     /// The result, for who is not stoppable by this wait.
-    pub(crate) fn poll_slot(&self, cx: &Context<'_>) -> Poll<Result<T, HandleError>> {
-        self.slot.poll_take(cx)
+    pub(crate) fn poll_result(&mut self, cx: &mut Context<'_>) -> Poll<Result<T, HandleError>> {
+        let result = match &mut self.result {
+            Source::Task(task) => match pin!(unconstrained(task)).poll(cx) {
+                Poll::Ready(Ok(Some(result))) => result,
+                Poll::Ready(Ok(None) | Err(_)) => Err(self.lost()),
+                Poll::Pending if self.node.has_ended() => ready!(self.poll_underway(cx)),
+                Poll::Pending => return Poll::Pending,
+            },
+            Source::Refused(_) => match mem::replace(&mut self.result, Source::Taken) {
+                Source::Refused(refused) => return Poll::Ready(Err(*refused)),
+                _ => unreachable!("matched above"),
+            },
+            Source::Taken => panic!("`TaskHandle` polled after it gave its result"),
+        };
+        self.result = Source::Taken;
+        Poll::Ready(result)
+    }
+
+    /// The task has ended on another thread, and tokio is about to leave its result here. Who has seen it counted out,
+    /// or was cancelled because of its failure, finds the result; so that is worth a moment.
+    #[cold]
+    fn poll_underway(&mut self, cx: &mut Context<'_>) -> Poll<Result<T, HandleError>> {
+        if let Some(Outcome::Failed(failure)) = Core::outcome_of(&self.node) {
+            return Poll::Ready(Err(HandleError::Failed(failure)));
+        }
+        let Source::Task(task) = &mut self.result else { return Poll::Pending };
+        for _ in 0..PATIENCE {
+            if task.is_finished() {
+                break;
+            }
+            std::thread::yield_now();
+        }
+        match ready!(pin!(unconstrained(task)).poll(cx)) {
+            Ok(Some(result)) => Poll::Ready(result),
+            Ok(None) | Err(_) => Poll::Ready(Err(self.lost())),
+        }
+    }
+
+    /// The runtime went down and took the result along; what became of the task is known all the same.
+    #[cold]
+    fn lost(&self) -> HandleError {
+        let known = Core::outcome_of(&self.node).and_then(|outcome| HandleError::of(self.name(), &outcome));
+        known.unwrap_or_else(|| {
+            let request = self.node.effective_request();
+            let request = request.unwrap_or_else(|| self.node.request(Reason::OwnerGone, Origin::Library));
+            HandleError::Cancelled { task: self.name().clone(), cancelled: Cancelled::new(request) }
+        })
     }
 
     /// Cancels the task and waits until it has ended. The word of `JoinSet`.
@@ -144,17 +216,18 @@ impl<T> Future for TaskHandle<T> {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = &mut *self;
         loop {
-            if this.state == State::New {
+            if !this.waiting {
                 ready!(this.point.check()).map_err(HandleError::WaiterCancelled)?;
-                this.state = State::Waiting;
+                this.waiting = true;
             }
             // Who was waiting already gets a result that is there, whatever was requested.
-            if let Poll::Ready(result) = this.slot.poll_take(cx) {
+            if let Poll::Ready(result) = this.poll_result(cx) {
                 return Poll::Ready(result);
             }
-            ready!(this.point.check()).map_err(HandleError::WaiterCancelled).inspect_err(|_| {
-                this.state = State::New;
-            })?;
+            if let Err(cancelled) = ready!(this.point.check()) {
+                this.waiting = false;
+                return Poll::Ready(Err(HandleError::WaiterCancelled(cancelled)));
+            }
             ready!(this.point.park(cx));
         }
     }
@@ -162,7 +235,12 @@ impl<T> Future for TaskHandle<T> {
 
 impl<T> Drop for TaskHandle<T> {
     fn drop(&mut self) {
-        drop(self.slot.give_up());
+        if let Source::Task(task) = &mut self.result {
+            self.node.set_unwanted();
+            // A value that is there already is dropped here, where its destructor may panic.
+            let mut cx = Context::from_waker(Waker::noop());
+            drop(task.is_finished().then(|| pin!(unconstrained(task)).poll(&mut cx)));
+        }
     }
 }
 

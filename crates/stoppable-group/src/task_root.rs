@@ -5,10 +5,11 @@ use std::marker::PhantomData;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use pin_project::{pin_project, pinned_drop};
 use stoppable_scope::machinery::{Cut, Ended, Frame, Node, Origin, Rule};
-use stoppable_scope::{Cancelled, Reason};
+use stoppable_scope::{Cancelled, Reason, Request};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 use tracing::Span;
@@ -18,13 +19,13 @@ use crate::core::Core;
 use crate::group_report::TaskReport;
 use crate::handle_error::HandleError;
 use crate::judge::{Verdict, judge};
-use crate::ledger::{Consequence, Effect};
+use crate::ledger::Effect;
 use crate::on_thread::NotBegun;
 use crate::outcome::Outcome;
-use crate::slot::Slot;
 use crate::task_failure::TaskFailure;
 use crate::task_output::TaskOutput;
 
+/// A task in its span.
 #[pin_project(PinnedDrop)]
 pub(crate) struct TaskRoot<F, M>
 where
@@ -32,15 +33,25 @@ where
     F::Output: TaskOutput<M>,
 {
     #[pin]
+    task: Task<F, M>,
+    /// Of the task, or of whoever spawned it. Absent where nobody traces.
+    span: Option<Box<Span>>,
+}
+
+/// What a task leaves for its handle; nothing where nobody will ask for it.
+pub(crate) type Left<T> = Option<Result<T, HandleError>>;
+
+#[pin_project(project = Parts)]
+struct Task<F, M> {
+    #[pin]
     future: Option<F>,
     frame: Frame,
     state: State,
     kind: Kind,
-    /// There until the task is accounted for.
-    account: Option<Account<<F::Output as TaskOutput<M>>::Value>>,
-    begun: Option<Instant>,
-    /// Of the task, or of whoever spawned it. Absent where nobody traces.
-    span: Option<Box<Span>>,
+    /// The group, until the task is accounted for.
+    core: Option<Arc<Core>>,
+    /// When it was polled first, where the group keeps a full report.
+    begun: Option<Box<Instant>>,
     marker: PhantomData<fn() -> M>,
 }
 
@@ -76,6 +87,11 @@ impl Kind {
         matches!(self, Self::Plain | Self::Shielded | Self::Blocking)
     }
 
+    /// Whether it is counted among the others, and may be no more than counted.
+    fn only_counts(self) -> bool {
+        !self.is_service() && self != Self::Closers
+    }
+
     fn always_starts(self) -> bool {
         matches!(self, Self::Closers | Self::Foreign)
     }
@@ -83,63 +99,22 @@ impl Kind {
 
 enum State {
     /// Waiting for a place.
-    Queued(Pin<Box<dyn Future<Output = Option<OwnedSemaphorePermit>> + Send>>),
+    Queued(Box<Place>),
     /// Not polled yet.
-    New(Option<OwnedSemaphorePermit>),
+    New(Option<Box<OwnedSemaphorePermit>>),
     /// With its place, which others wait for.
-    Running(#[allow(dead_code)] Option<OwnedSemaphorePermit>),
+    Running(#[allow(dead_code)] Option<Box<OwnedSemaphorePermit>>),
 }
 
-struct Account<T> {
-    core: Arc<Core>,
-    slot: Arc<Slot<T>>,
-}
-
-impl<F, M> TaskRoot<F, M>
-where
-    F: Future,
-    F::Output: TaskOutput<M>,
-{
-    pub(crate) fn new(
-        future: F,
-        kind: Kind,
-        node: Arc<Node>,
-        core: Arc<Core>,
-        slot: Arc<Slot<<F::Output as TaskOutput<M>>::Value>>,
-        place: Option<OwnedSemaphorePermit>,
-    ) -> Self {
-        let state = match (&core.places, place) {
-            (Some(places), None) if kind.needs_place() => State::queued(Arc::clone(places)),
-            (_, place) => State::New(place),
-        };
-        let span = task_span(&core, &node);
-        Self {
-            span,
-            future: Some(future),
-            frame: Frame::new(node, Rule::Any),
-            state,
-            kind,
-            account: Some(Account { core, slot }),
-            begun: None,
-            marker: PhantomData,
-        }
-    }
-}
-
-/// A span that names the task, below the span of whoever spawns it; that one itself where the level is off.
-fn task_span(core: &Core, node: &Node) -> Option<Box<Span>> {
-    let span = tracing::debug_span!("task", group = %core.node.name(), name = %node.name());
-    let span = if span.is_disabled() { Span::current() } else { span };
-    (!span.is_disabled()).then(|| Box::new(span))
-}
+type Place = Pin<Box<dyn Future<Output = Option<OwnedSemaphorePermit>> + Send>>;
 
 impl State {
     /// Queues up now, so that places are given in the order of spawning.
     fn queued(places: Arc<Semaphore>) -> Self {
-        let mut place = Box::pin(async move { places.acquire_owned().await.ok() });
+        let mut place: Place = Box::pin(async move { places.acquire_owned().await.ok() });
         match place.as_mut().poll(&mut Context::from_waker(std::task::Waker::noop())) {
-            Poll::Ready(place) => Self::New(place),
-            Poll::Pending => Self::Queued(place),
+            Poll::Ready(place) => Self::New(place.map(Box::new)),
+            Poll::Pending => Self::Queued(Box::new(place)),
         }
     }
 }
@@ -152,53 +127,55 @@ enum End<O> {
     NotStarted(Cancelled),
 }
 
+impl<F, M> TaskRoot<F, M>
+where
+    F: Future,
+    F::Output: TaskOutput<M>,
+{
+    pub(crate) fn new(
+        future: F,
+        kind: Kind,
+        node: Arc<Node>,
+        core: Arc<Core>,
+        place: Option<OwnedSemaphorePermit>,
+    ) -> Self {
+        let state = match (&core.places, place) {
+            (Some(places), None) if kind.needs_place() => State::queued(Arc::clone(places)),
+            (_, place) => State::New(place.map(Box::new)),
+        };
+        let span = task_span(&core, &node);
+        let task = Task {
+            future: Some(future),
+            frame: Frame::new(node, Rule::Any),
+            state,
+            kind,
+            core: Some(core),
+            begun: None,
+            marker: PhantomData,
+        };
+        Self { task, span }
+    }
+}
+
+/// A span that names the task, below the span of whoever spawns it; that one itself where the level is off.
+fn task_span(core: &Core, node: &Node) -> Option<Box<Span>> {
+    let span = tracing::debug_span!("task", group = %core.node.name(), name = %node.name());
+    let span = if span.is_disabled() { Span::current() } else { span };
+    (!span.is_disabled()).then(|| Box::new(span))
+}
+
 impl<F, M> Future for TaskRoot<F, M>
 where
     F: Future,
     F::Output: TaskOutput<M>,
 {
-    type Output = ();
+    type Output = Left<<F::Output as TaskOutput<M>>::Value>;
 
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        let mut this = self.project();
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.project();
         // Also where it ends here without having begun: the destructors are the task's.
         let _in_span = this.span.as_ref().map(|span| span.enter());
-        loop {
-            match this.state {
-                State::Running(_) => break,
-                _ if this.kind.always_starts() => *this.state = State::Running(None),
-                State::New(_) | State::Queued(_) if this.frame.node().effective_request().is_some() => {
-                    let request = this.frame.node().effective_request();
-                    let Some(request) = request else { continue };
-                    let end = End::NotStarted(Cancelled::new(request));
-                    finish(&mut this.future, this.frame, *this.kind, *this.begun, this.account, end);
-                    *this.state = State::Running(None);
-                    return Poll::Ready(());
-                }
-                State::New(place) => *this.state = State::Running(place.take()),
-                State::Queued(place) => {
-                    this.frame.register(cx);
-                    if this.frame.node().effective_request().is_some() {
-                        continue;
-                    }
-                    *this.state = State::New(ready!(place.as_mut().poll(cx)));
-                }
-            }
-        }
-        if let (None, Some(account)) = (&*this.begun, &*this.account) {
-            *this.begun = account.core.keep_report.then(Instant::now);
-        }
-        let Some(future) = this.future.as_mut().as_pin_mut() else { return Poll::Ready(()) };
-        let end = match catch(|| this.frame.poll(future, cx)) {
-            Ok(Poll::Pending) => return Poll::Pending,
-            Ok(Poll::Ready(Ended::Finished(output))) => End::Output(output),
-            Ok(Poll::Ready(Ended::Cut(cut))) => End::Cut(cut),
-            Err(payload) => End::Panic(payload),
-        };
-        finish(&mut this.future, this.frame, *this.kind, *this.begun, this.account, end);
-        // The place is free for the next one.
-        *this.state = State::Running(None);
-        Poll::Ready(())
+        this.task.project().poll(cx)
     }
 }
 
@@ -210,101 +187,147 @@ where
     F::Output: TaskOutput<M>,
 {
     fn drop(self: Pin<&mut Self>) {
-        let mut this = self.project();
-        if this.account.is_none() {
-            return;
+        let this = self.project();
+        if this.task.core.is_some() {
+            let _in_span = this.span.as_ref().map(|span| span.enter());
+            this.task.project().shut_down();
         }
-        let _in_span = this.span.as_ref().map(|span| span.enter());
-        let node = this.frame.node();
-        let request = node.effective_request();
-        let request = request.unwrap_or_else(|| node.request(Reason::OwnerGone, Origin::Library));
-        let end = match this.state {
-            State::Running(_) => End::Cut(Cut { request, answered: false, after_grace: false }),
-            _ => End::NotStarted(Cancelled::new(request)),
-        };
-        finish(&mut this.future, this.frame, *this.kind, *this.begun, this.account, end);
     }
 }
 
-/// Drops the future, judges its end, and leaves it in the books. Users' destructors run first, so that a
-/// panic in one is a failure like any other.
-fn finish<F, M>(
-    future: &mut Pin<&mut Option<F>>,
-    frame: &Frame,
-    kind: Kind,
-    begun: Option<Instant>,
-    account: &mut Option<Account<<F::Output as TaskOutput<M>>::Value>>,
-    end: End<F::Output>,
-) where
+impl<F, M> Parts<'_, F, M>
+where
     F: Future,
     F::Output: TaskOutput<M>,
 {
-    let Some(Account { core, slot }) = account.take() else { return };
-    let node = frame.node();
-    if let End::Cut(cut) = &end {
-        cut.log(node);
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Left<<F::Output as TaskOutput<M>>::Value>> {
+        if let Err(request) = ready!(self.begin(cx)) {
+            return Poll::Ready(self.finish(End::NotStarted(Cancelled::new(request))));
+        }
+        let future = self.future.as_mut().as_pin_mut().expect("a task that has ended is not polled");
+        let end = match catch(|| self.frame.poll(future, cx)) {
+            Ok(Poll::Pending) => return Poll::Pending,
+            Ok(Poll::Ready(Ended::Finished(output))) => End::Output(output),
+            Ok(Poll::Ready(Ended::Cut(cut))) => End::Cut(cut),
+            Err(payload) => End::Panic(payload),
+        };
+        Poll::Ready(self.finish(end))
     }
-    let dropped = catch(|| future.set(None));
-    let (value, mut outcome) = match judge_end(&core, node, kind, end) {
-        Ok((value, outcome)) => (value, outcome),
-        Err(payload) => (None, failed(node, payload)),
-    };
-    if let (Err(payload), false) = (dropped, outcome.is_failed()) {
-        outcome = failed(node, payload);
+
+    /// Ready once the future may be polled; with a request where one came before that.
+    #[inline]
+    fn begin(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Request>> {
+        loop {
+            if let State::Running(_) = self.state {
+                return Poll::Ready(Ok(()));
+            }
+            let request = self.frame.node().effective_request();
+            if let Some(request) = request.filter(|_| !self.kind.always_starts()) {
+                return Poll::Ready(Err(request));
+            }
+            match self.state {
+                State::Queued(place) => {
+                    self.frame.register(cx);
+                    if self.frame.node().effective_request().is_some() {
+                        continue;
+                    }
+                    *self.state = State::New(ready!(place.as_mut().as_mut().poll(cx)).map(Box::new));
+                }
+                State::New(place) => {
+                    let keep_report = self.core.as_ref().is_some_and(|core| core.keep_report);
+                    *self.begun = keep_report.then(|| Box::new(Instant::now()));
+                    *self.state = State::Running(place.take());
+                }
+                State::Running(_) => {}
+            }
+        }
     }
-    // A value that nobody wants is dropped here, where its destructor may panic.
-    let unwanted = slot.is_unwanted();
-    let value = if unwanted || outcome.is_failed() {
-        if let (Err(payload), false) = (catch(|| drop(value)), outcome.is_failed()) {
+
+    /// The runtime goes down under the task.
+    fn shut_down(&mut self) {
+        let node = self.frame.node();
+        let request = node.effective_request();
+        let request = request.unwrap_or_else(|| node.request(Reason::OwnerGone, Origin::Library));
+        let end = match self.state {
+            State::Running(_) => End::Cut(Cut { request, answered: false, after_grace: false }),
+            _ => End::NotStarted(Cancelled::new(request)),
+        };
+        drop(self.finish(end));
+    }
+
+    /// Drops the future, judges its end, and leaves it in the books. Users' destructors run first, so that a
+    /// panic in one is a failure like any other.
+    fn finish(&mut self, end: End<F::Output>) -> Left<<F::Output as TaskOutput<M>>::Value> {
+        let core = self.core.take()?;
+        let node = self.frame.node();
+        if let End::Cut(cut) = &end {
+            cut.log(node);
+        }
+        let dropped = catch(|| self.future.set(None));
+        let (mut value, mut outcome) =
+            judge_end(&core, node, *self.kind, end).unwrap_or_else(|payload| (None, failed(node, payload)));
+        if let (Err(payload), false) = (dropped, outcome.is_failed()) {
             outcome = failed(node, payload);
         }
-        None
-    } else {
-        value
-    };
+        // A value that nobody wants is dropped here, where its destructor may panic.
+        if value.is_some() && (outcome.is_failed() || node.is_unwanted()) {
+            let dropped = catch(|| value = None);
+            if let (Err(payload), false) = (dropped, outcome.is_failed()) {
+                outcome = failed(node, payload);
+            }
+        }
+        // The place is free for the next one.
+        *self.state = State::Running(None);
+        node.end();
+        if outcome.is_ok() && !node.has_answered() && core.only_counts() && self.kind.only_counts() {
+            core.leave_well();
+            return value.map(Ok);
+        }
+        let left = left(node, &outcome, value);
+        let ran_for = self.begun.as_ref().map(|begun| begun.elapsed());
+        account_for(&core, node, *self.kind, outcome, ran_for);
+        left
+    }
+}
+
+/// What an end comes to for the handle.
+fn left<T>(node: &Node, outcome: &Outcome, value: Option<T>) -> Left<T> {
+    match HandleError::of(node.name(), outcome) {
+        Some(error) => Some(Err(error)),
+        None => value.map(Ok),
+    }
+}
+
+/// Leaves an end that is more than a number in the books, and does to the others what follows from it.
+#[cold]
+fn account_for(core: &Core, node: &Arc<Node>, kind: Kind, outcome: Outcome, ran_for: Option<Duration>) {
     let as_usual = matches!(outcome, Outcome::Ok | Outcome::Failed(_)) && !node.has_answered();
     let disturbed = !as_usual && !ends_by_plan(node, &outcome);
+    let effect = match kind {
+        // It is for the waiter, while there is one; what he makes of it is his.
+        Kind::Shielded => Effect::Keep,
+        // A service that ends well has nothing to do with how the others do.
+        _ if kind.is_service() && outcome.is_ok() => Effect::None,
+        _ => Effect::Cancel,
+    };
     let report = TaskReport {
         id: node.id(),
         name: node.name().clone(),
         site: node.site(),
-        outcome: outcome.clone(),
-        ran_for: begun.map(|begun| begun.elapsed()),
+        outcome,
+        ran_for,
         last_wait: node.last_wait(),
     };
-    let heard = kind == Kind::Shielded && !unwanted;
-    let consequence = match kind {
-        Kind::Closers => Consequence::None,
-        // Whoever waits hears of it; what he makes of it is his.
-        Kind::Shielded if heard => core.record(report, disturbed, Effect::None),
-        Kind::Shielded => core.record(report, disturbed, Effect::Keep),
-        // A service that ends well has nothing to do with how the others do.
-        _ if kind.is_service() && outcome.is_ok() => core.record(report, disturbed, Effect::None),
-        _ => core.record(report, disturbed, Effect::Cancel),
-    };
-    let result = match (outcome, value) {
-        (Outcome::Ok, Some(value)) => Ok(value),
-        (Outcome::Failed(failure), _) => Err(HandleError::Failed(failure)),
-        (Outcome::Cancelled(cancelled), _) => {
-            Err(HandleError::Cancelled { task: node.name().clone(), cancelled })
-        }
-        (Outcome::NotStarted(cancelled), _) => {
-            Err(HandleError::NotStarted { task: node.name().clone(), cancelled })
-        }
-        (Outcome::Abandoned | Outcome::Ok, _) => Err(HandleError::Abandoned { task: node.name().clone() }),
-    };
-    if let Err(result) = slot.complete(result) {
-        // The waiter left at this very moment.
-        if let (true, Err(HandleError::Failed(failure))) = (heard, &result) {
-            core.keep_failure(failure);
-        }
-        if catch(|| drop(result)).is_err() {
-            tracing::error!(task = %node.name(), "the value of a task panicked when it was dropped");
-        }
+    if kind != Kind::Closers {
+        let waiter = (kind == Kind::Shielded).then_some(&**node);
+        let consequence = core.record(report, disturbed, effect, waiter);
+        core.follow(consequence, node);
     }
-    // Who waits for this task has its failure before he is cancelled because of it.
-    core.follow(consequence, node);
-    core.leave(node, kind.is_service());
+    if kind.is_service() {
+        core.leave_service(node);
+    } else {
+        core.leave();
+    }
 }
 
 /// Whether it was asked to leave because its group had all it wanted, before anything else was requested.

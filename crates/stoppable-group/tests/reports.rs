@@ -120,6 +120,21 @@ async fn the_live_tree_shows_names_and_spawn_sites() {
     ends(run).await.unwrap();
 }
 
+// What is alive is in the picture, not what somebody still has a handle of.
+#[tokio::test(start_paused = true)]
+async fn a_task_that_has_ended_is_not_in_the_live_tree() {
+    let run = TaskGroup::run(|group| async move {
+        let ended = group.task("ended").spawn(async { ok(7) });
+        let alive = group.task("alive").spawn(pending::<()>());
+        sleep(ms(1)).await;
+        let tree = group.scope().tree();
+        assert_eq!(tree.children.iter().map(|child| child.name.as_str()).collect::<Vec<_>>(), ["alive"]);
+        alive.cancel();
+        ok(ended.await?)
+    });
+    assert_eq!(ends(run).await.unwrap(), 7);
+}
+
 // The builder's name is in errors; the name of a task without one is that of its function.
 #[tokio::test(start_paused = true)]
 async fn names_come_without_asking() {

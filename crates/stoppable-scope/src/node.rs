@@ -72,6 +72,8 @@ const ENDED: u32 = 1 << 7;
 const RESCHEDULED: u32 = 1 << 8;
 /// A wait of this future has answered a request that was made here or above.
 const ANSWERED: u32 = 1 << 9;
+/// Nobody will ask for the result of this task.
+const UNWANTED: u32 = 1 << 11;
 /// A frame inside has armed no timer, since the deadline of this one comes first.
 const RELIED_ON: u32 = 1 << 10;
 
@@ -240,12 +242,24 @@ impl Node {
 
     /// Marks the end of the future that this scope belongs to.
     pub fn end(&self) {
-        self.bits.fetch_or(ENDED, Ordering::AcqRel);
+        if !self.has_ended() {
+            self.set(ENDED);
+        }
     }
 
     /// Whether that future has ended.
     pub fn has_ended(&self) -> bool {
         self.bits() & ENDED != 0
+    }
+
+    /// Notes that nobody will ask for the result of this task.
+    pub fn set_unwanted(&self) {
+        self.set(UNWANTED);
+    }
+
+    /// Whether nobody will.
+    pub fn is_unwanted(&self) -> bool {
+        self.bits() & UNWANTED != 0
     }
 
     fn bits(&self) -> u32 {

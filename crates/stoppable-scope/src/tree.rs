@@ -10,6 +10,8 @@ use crate::request::ScopeId;
 
 /// A picture of a scope and all below it at one moment. It is a copy: looking at it holds nothing up.
 ///
+/// Tasks and timed calls that have ended are not in it, also while somebody has a handle of theirs.
+///
 /// Prints as a tree, a line a scope.
 ///
 /// # Examples
@@ -59,6 +61,10 @@ impl Tree {
             let Some((rest, done)) = open.last_mut() else { return root };
             if let Some(child) = rest.pop() {
                 let grandchildren = child.children();
+                // It is there for its handle only.
+                if child.has_ended() && grandchildren.is_empty() {
+                    continue;
+                }
                 names.push(Some(Self::single(&child)));
                 open.push((grandchildren, Vec::new()));
                 continue;
