@@ -13,6 +13,7 @@ use stoppable_scope::{Cancelled, Reason, Request};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 use tracing::Span;
+use tracing::level_filters::LevelFilter;
 
 use crate::catch::{Payload, catch};
 use crate::core::Core;
@@ -159,6 +160,9 @@ where
 
 /// A span that names the task, below the span of whoever spawns it; that one itself where the level is off.
 fn task_span(core: &Core, node: &Node) -> Option<Box<Span>> {
+    if LevelFilter::current() == LevelFilter::OFF {
+        return None;
+    }
     let span = tracing::debug_span!("task", group = %core.node.name(), name = %node.name());
     let span = if span.is_disabled() { Span::current() } else { span };
     (!span.is_disabled()).then(|| Box::new(span))
