@@ -287,7 +287,7 @@ where
             core.leave_well();
             return value.map(Ok);
         }
-        let left = left(node, &outcome, value);
+        let left = if node.is_unwanted() { None } else { left(node, &outcome, value) };
         let ran_for = self.begun.as_ref().map(|begun| begun.elapsed());
         account_for(&core, node, *self.kind, outcome, ran_for);
         left
@@ -336,12 +336,14 @@ fn account_for(core: &Core, node: &Arc<Node>, kind: Kind, outcome: Outcome, ran_
 
 /// Whether it was asked to leave because its group had all it wanted, before anything else was requested.
 fn ends_by_plan(node: &Arc<Node>, outcome: &Outcome) -> bool {
-    let by = match outcome {
-        Outcome::Cancelled(by) | Outcome::NotStarted(by) => Some(by.request().clone()),
-        _ => node.effective_request(),
-    };
-    let (Some(own), Some(by)) = (node.own_request(), by) else { return false };
-    matches!(own.reason(), Reason::GroupEnded | Reason::SiblingSucceeded(_)) && own.at() <= by.at()
+    let Some(own) = node.own_request() else { return false };
+    let planned = matches!(own.reason(), Reason::GroupEnded | Reason::SiblingSucceeded(_));
+    let before = |by: &Request| own.at() <= by.at();
+    planned
+        && match outcome {
+            Outcome::Cancelled(by) | Outcome::NotStarted(by) => before(by.request()),
+            _ => node.effective_request().is_some_and(|by| before(&by)),
+        }
 }
 
 type Judged<T> = (Option<T>, Outcome);
