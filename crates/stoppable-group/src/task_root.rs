@@ -47,8 +47,10 @@ struct Task<F, M> {
     #[pin]
     future: Option<F>,
     frame: Frame,
-    state: State,
+    phase: Phase,
     kind: Kind,
+    /// Where places are limited.
+    place: Option<Box<Place>>,
     /// The group, until the task is accounted for.
     core: Option<Arc<Core>>,
     /// When it was polled first, where the group keeps a full report.
@@ -98,25 +100,33 @@ impl Kind {
     }
 }
 
-enum State {
-    /// Waiting for a place.
-    Queued(Box<Place>),
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
     /// Not polled yet.
-    New(Option<Box<OwnedSemaphorePermit>>),
-    /// With its place, which others wait for.
-    Running(#[allow(dead_code)] Option<Box<OwnedSemaphorePermit>>),
+    New,
+    Running,
 }
 
-type Place = Pin<Box<dyn Future<Output = Option<OwnedSemaphorePermit>> + Send>>;
+/// What a task of a group with a limit waits for before it runs, and then has.
+enum Place {
+    Wanted(Pin<Box<dyn Future<Output = Option<OwnedSemaphorePermit>> + Send>>),
+    Held(#[allow(dead_code)] Option<OwnedSemaphorePermit>),
+}
 
-impl State {
+impl Place {
     /// Queues up now, so that places are given in the order of spawning.
-    fn queued(places: Arc<Semaphore>) -> Self {
-        let mut place: Place = Box::pin(async move { places.acquire_owned().await.ok() });
-        match place.as_mut().poll(&mut Context::from_waker(std::task::Waker::noop())) {
-            Poll::Ready(place) => Self::New(place.map(Box::new)),
-            Poll::Pending => Self::Queued(Box::new(place)),
+    fn queue_up(places: Arc<Semaphore>) -> Self {
+        let mut place = Self::Wanted(Box::pin(async move { places.acquire_owned().await.ok() }));
+        let _ = place.poll(&mut Context::from_waker(std::task::Waker::noop()));
+        place
+    }
+
+    /// Ready once it is held.
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if let Self::Wanted(wanted) = self {
+            *self = Self::Held(ready!(wanted.as_mut().poll(cx)));
         }
+        Poll::Ready(())
     }
 }
 
@@ -140,16 +150,17 @@ where
         core: Arc<Core>,
         place: Option<OwnedSemaphorePermit>,
     ) -> Self {
-        let state = match (&core.places, place) {
-            (Some(places), None) if kind.needs_place() => State::queued(Arc::clone(places)),
-            (_, place) => State::New(place.map(Box::new)),
+        let place = match (&core.places, place) {
+            (Some(places), None) if kind.needs_place() => Some(Place::queue_up(Arc::clone(places))),
+            (_, place) => place.map(|place| Place::Held(Some(place))),
         };
         let span = task_span(&core, &node);
         let task = Task {
             future: Some(future),
             frame: Frame::new(node, Rule::Any),
-            state,
+            phase: Phase::New,
             kind,
+            place: place.map(Box::new),
             core: Some(core),
             begun: None,
             marker: PhantomData,
@@ -221,30 +232,28 @@ where
     /// Ready once the future may be polled; with a request where one came before that.
     #[inline]
     fn begin(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Request>> {
-        loop {
-            if let State::Running(_) = self.state {
-                return Poll::Ready(Ok(()));
-            }
-            let request = self.frame.node().effective_request();
-            if let Some(request) = request.filter(|_| !self.kind.always_starts()) {
-                return Poll::Ready(Err(request));
-            }
-            match self.state {
-                State::Queued(place) => {
-                    self.frame.register(cx);
-                    if self.frame.node().effective_request().is_some() {
-                        continue;
-                    }
-                    *self.state = State::New(ready!(place.as_mut().as_mut().poll(cx)).map(Box::new));
+        if *self.phase == Phase::New {
+            if !self.kind.always_starts() {
+                if let Err(request) = ready!(self.wait_for_place(cx)) {
+                    return Poll::Ready(Err(request));
                 }
-                State::New(place) => {
-                    let keep_report = self.core.as_ref().is_some_and(|core| core.keep_report);
-                    *self.begun = keep_report.then(|| Box::new(Instant::now()));
-                    *self.state = State::Running(place.take());
-                }
-                State::Running(_) => {}
+            }
+            let keep_report = self.core.as_ref().is_some_and(|core| core.keep_report);
+            *self.begun = keep_report.then(|| Box::new(Instant::now()));
+            *self.phase = Phase::Running;
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    fn wait_for_place(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Request>> {
+        if let Some(place) = self.place {
+            // First the registration, then the look: a request in between is seen or wakes.
+            self.frame.register(cx);
+            if self.frame.node().effective_request().is_none() {
+                ready!(place.poll(cx));
             }
         }
+        Poll::Ready(self.frame.node().effective_request().map_or(Ok(()), Err))
     }
 
     /// The runtime goes down under the task.
@@ -252,9 +261,9 @@ where
         let node = self.frame.node();
         let request = node.effective_request();
         let request = request.unwrap_or_else(|| node.request(Reason::OwnerGone, Origin::Library));
-        let end = match self.state {
-            State::Running(_) => End::Cut(Cut { request, answered: false, after_grace: false }),
-            _ => End::NotStarted(Cancelled::new(request)),
+        let end = match self.phase {
+            Phase::Running => End::Cut(Cut { request, answered: false, after_grace: false }),
+            Phase::New => End::NotStarted(Cancelled::new(request)),
         };
         drop(self.finish(end));
     }
@@ -281,7 +290,7 @@ where
             }
         }
         // The place is free for the next one.
-        *self.state = State::Running(None);
+        *self.place = None;
         node.end();
         if outcome.is_ok() && !node.has_answered() && core.only_counts() && self.kind.only_counts() {
             core.leave_well();
