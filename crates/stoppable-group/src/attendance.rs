@@ -28,8 +28,8 @@ pub(crate) struct Closed;
 pub(crate) struct Left {
     /// Nobody, or only services.
     pub(crate) idle: bool,
-    /// So many who ended well have to be counted elsewhere.
-    pub(crate) carry: u64,
+    /// Some of those who ended well have to be counted elsewhere.
+    pub(crate) full: bool,
 }
 
 impl Attendance {
@@ -65,12 +65,12 @@ impl Attendance {
 
     fn left(&self, before: u64) -> Left {
         let idle = (before & LIVE) as usize <= 1 + self.services.load(Ordering::Acquire);
-        let carry = if before >> 32 >= CARRY { self.carry() } else { 0 };
-        Left { idle, carry }
+        Left { idle, full: before >> 32 >= CARRY }
     }
 
+    /// Moves some of those who ended well out, to be counted elsewhere. Tells how many.
     #[cold]
-    fn carry(&self) -> u64 {
+    pub(crate) fn carry(&self) -> u64 {
         let carry = |word: u64| (word >> 32 >= CARRY).then(|| word - CARRY * ONE_OK);
         match self.word.fetch_update(Ordering::AcqRel, Ordering::Acquire, carry) {
             Ok(_) => CARRY,
@@ -128,7 +128,7 @@ mod tests {
             here.enter().unwrap();
             let left = here.leave_well();
             assert!(left.idle);
-            carried += left.carry;
+            carried += if left.full { here.carry() } else { 0 };
         }
         assert!(carried > 0, "nothing was carried");
         assert_eq!(carried + here.ended_well(), 11);
@@ -157,8 +157,8 @@ mod tests {
         assert!(here.enter().is_err());
         here.enter_last().unwrap();
         assert_eq!(here.live(), 2);
-        assert_eq!(here.leave(), Left { idle: false, carry: 0 });
-        assert_eq!(here.leave(), Left { idle: true, carry: 0 });
+        assert_eq!(here.leave(), Left { idle: false, full: false });
+        assert_eq!(here.leave(), Left { idle: true, full: false });
         assert!(here.close_if_empty() && here.is_closed());
         assert!(here.enter().is_err() && here.enter_last().is_err());
         assert_eq!(here.live(), 0);

@@ -163,8 +163,9 @@ impl Core {
     }
 
     fn see_off(&self, left: Left) {
-        if left.carry != 0 {
-            self.ledger.lock().report.ok += left.carry as usize;
+        if left.full {
+            let mut ledger = self.ledger.lock();
+            ledger.report.ok += self.attendance.carry() as usize;
         }
         if left.idle {
             self.wake_joiners();
@@ -341,8 +342,21 @@ impl Core {
     }
 
     pub(crate) fn report(&self) -> GroupReport {
-        let ledger = self.ledger.lock();
-        let mut report = ledger.report.clone();
+        self.complete(self.ledger.lock().report.clone())
+    }
+
+    /// The report of a group that has ended, for whoever is the last to have it.
+    pub(crate) fn into_report(self: Arc<Self>) -> GroupReport {
+        match Arc::try_unwrap(self) {
+            Ok(mut core) => {
+                let report = mem::take(&mut core.ledger.get_mut().report);
+                core.complete(report)
+            }
+            Err(shared) => shared.report(),
+        }
+    }
+
+    fn complete(&self, mut report: GroupReport) -> GroupReport {
         report.ok += self.attendance.ended_well() as usize;
         report.live = self.attendance.live();
         report

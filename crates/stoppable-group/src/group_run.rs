@@ -293,7 +293,7 @@ where
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let mut run = self.project().run;
         let result = ready!(run.as_mut().poll(cx));
-        let report = run.running.as_ref().map(|running| running.core.report());
+        let report = run.project().running.take().map(|running| running.core.into_report());
         Poll::Ready((result, report.unwrap_or_default()))
     }
 }
