@@ -96,7 +96,8 @@ impl Core {
         let (orphan, consequence) = {
             let mut ledger = self.ledger.lock();
             ledger.disturbed |= disturbed;
-            let consequence = ledger.record(task, effect, self.policy, self.keep_report);
+            let consequence =
+                ledger.record(task, effect, self.policy, self.keep_report, self.attendance.live());
             match &failure {
                 Some(failure) if waiter.is_some_and(|waiter| !waiter.is_unwanted()) => {
                     ledger.unread.push(failure.clone());

@@ -65,11 +65,17 @@ impl Ledger {
         effect: Effect,
         policy: Policy,
         keep_report: bool,
+        live: usize,
     ) -> Consequence {
         let (ok, failed) = (task.outcome.is_ok(), task.outcome.is_failed());
         self.report.count(&task.outcome);
         if keep_report || !ok {
-            self.report.tasks.push(task);
+            let tasks = &mut self.report.tasks;
+            // One that is cancelled is seldom alone.
+            if task.outcome.is_cancelled() && tasks.len() == tasks.capacity() {
+                tasks.reserve(live);
+            }
+            tasks.push(task);
         }
         match policy {
             _ if effect != Effect::Cancel => Consequence::None,
