@@ -2,66 +2,81 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
+use pin_project::pin_project;
 use tokio::task::coop;
 use tokio::time::Sleep;
 
 use crate::node::Ticks;
 
-/// The one timer of a frame.
+/// The one timer of all frames that are polled with the same waker, in the outermost of them.
 ///
 /// It is polled outside the coop budget, or a busy body would never meet it, and not again while it is
 /// registered with the same waker. Instants are [`Ticks`].
 #[derive(Debug, Default)]
 pub(crate) struct Alarm {
-    armed: Option<Armed>,
+    armed: Option<Pin<Box<Armed>>>,
 }
 
 #[derive(Debug)]
+#[pin_project]
 struct Armed {
-    sleep: Pin<Box<Sleep>>,
+    #[pin]
+    sleep: Sleep,
     at: u64,
     waker: Waker,
 }
 
 impl Alarm {
-    /// Whether the timer has fired for `at` or a later instant. Does not look at the clock.
-    pub(crate) fn has_fired(&self, at: u64) -> bool {
-        self.armed.as_ref().is_some_and(|armed| armed.at >= at && armed.sleep.is_elapsed())
+    /// The instant for which the timer has fired, else 0. Does not look at the clock.
+    #[inline]
+    pub(crate) fn fired(&self) -> u64 {
+        self.armed.as_ref().map_or(0, |armed| if armed.sleep.is_elapsed() { armed.at } else { 0 })
     }
 
-    /// Whether it will wake `cx` at `at`, or, where that does, `or_earlier`.
-    pub(crate) fn is_set(&self, at: u64, or_earlier: bool, cx: &Context<'_>) -> bool {
-        self.armed.as_ref().is_some_and(|armed| {
-            let serves = armed.at == at || or_earlier && armed.at < at;
-            serves && armed.waker.will_wake(cx.waker()) && !armed.sleep.is_elapsed()
-        })
+    /// Ready once `at` has come; otherwise wakes `cx` then, or earlier: a timer that is armed stays so where it comes
+    /// first, and who is woken in vain sets it again. So a call that ends in time, as nearly all do, leaves its timer
+    /// to the next one.
+    #[inline]
+    pub(crate) fn poll_at(&mut self, at: u64, cx: &mut Context<'_>) -> Poll<()> {
+        match &mut self.armed {
+            None if at == Ticks::NEVER => Poll::Pending,
+            Some(armed) if armed.serves(at, cx) => Poll::Pending,
+            _ => self.arm(at, cx),
+        }
     }
 
-    /// Ready once `at` has come; otherwise wakes `cx` then.
-    ///
-    /// With `or_earlier` a timer that is armed for an earlier instant stays so: it fires, the frame is polled, and
-    /// arms it again. Frames inside rely on that, which arm no timer of their own while this one comes first.
-    pub(crate) fn poll_at(&mut self, at: u64, or_earlier: bool, cx: &mut Context<'_>) -> Poll<()> {
-        if self.is_set(at, or_earlier, cx) {
+    fn arm(&mut self, at: u64, cx: &mut Context<'_>) -> Poll<()> {
+        if at == Ticks::NEVER {
+            self.armed = None;
             return Poll::Pending;
         }
-        if let Some(armed) = &mut self.armed {
-            if armed.at == at && armed.sleep.is_elapsed() {
-                return Poll::Ready(());
-            }
-            if !armed.waker.will_wake(cx.waker()) {
-                armed.waker = cx.waker().clone();
-            }
-            if armed.at != at {
-                armed.at = at;
-                armed.sleep.as_mut().reset(Ticks::to_instant(at));
-            }
+        let armed = self.armed.get_or_insert_with(|| Armed::boxed(at, cx));
+        armed.as_mut().poll_at(at, cx)
+    }
+}
+
+impl Armed {
+    fn boxed(at: u64, cx: &Context<'_>) -> Pin<Box<Self>> {
+        let sleep = tokio::time::sleep_until(Ticks::to_instant(at));
+        Box::pin(Self { sleep, at, waker: cx.waker().clone() })
+    }
+
+    fn serves(&self, at: u64, cx: &Context<'_>) -> bool {
+        self.at <= at && at != Ticks::NEVER && self.waker.will_wake(cx.waker()) && !self.sleep.is_elapsed()
+    }
+
+    fn poll_at(self: Pin<&mut Self>, at: u64, cx: &mut Context<'_>) -> Poll<()> {
+        let mut this = self.project();
+        if *this.at >= at && this.sleep.is_elapsed() {
+            return Poll::Ready(());
         }
-        let armed = self.armed.get_or_insert_with(|| Armed {
-            sleep: Box::pin(tokio::time::sleep_until(Ticks::to_instant(at))),
-            at,
-            waker: cx.waker().clone(),
-        });
-        Pin::new(&mut coop::unconstrained(armed.sleep.as_mut())).poll(cx)
+        if !this.waker.will_wake(cx.waker()) {
+            *this.waker = cx.waker().clone();
+        }
+        if *this.at != at {
+            *this.at = at;
+            this.sleep.as_mut().reset(Ticks::to_instant(at));
+        }
+        Pin::new(&mut coop::unconstrained(this.sleep)).poll(cx)
     }
 }

@@ -8,9 +8,10 @@ use std::time::Duration;
 use pin_project::pin_project;
 
 use crate::ambient;
+use crate::cut::Ended;
 use crate::deadline::Deadline;
 use crate::elapsed::Elapsed;
-use crate::frame::{Ended, Frame, Rule};
+use crate::frame::{Frame, Rule};
 use crate::name::Name;
 use crate::node::{Node, ScopeKind};
 use crate::section::Section;

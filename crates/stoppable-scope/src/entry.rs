@@ -6,8 +6,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use crate::ambient;
-use crate::frame::{Ended, Frame, Rule};
+use crate::ambient::{self, Ambient};
+use crate::cut::Ended;
+use crate::frame::{Frame, Rule};
 use crate::name::Name;
 use crate::node::{Node, ScopeKind};
 
@@ -40,10 +41,13 @@ impl Entry {
     }
 
     fn settle(&mut self, cx: &Context<'_>) {
-        let direct = ambient::node_polled_with(cx)
-            .is_some_and(|around| self.scope.kind() == ScopeKind::Scope && self.scope.is_child_of(&around));
         let entered = Arc::ptr_eq(self.frame.node(), &self.scope);
-        if direct && entered {
+        let settled = ambient::with(|ambient| match (ambient, &self.around) {
+            (Some(now), _) if entered => self.is_direct(now, cx),
+            (Some(now), Some(before)) => Arc::ptr_eq(now.node(), before),
+            (now, before) => !entered && now.is_none() && before.is_none(),
+        });
+        if settled {
             return;
         }
         if entered {
@@ -52,16 +56,17 @@ impl Entry {
             self.frame.change_scope(Node::new(ScopeKind::Entry, name, self.site, parent));
         }
         let around = ambient::node();
-        let same = match (&around, &self.around) {
-            (Some(now), Some(before)) => Arc::ptr_eq(now, before),
-            (None, None) => true,
-            _ => false,
-        };
-        if same {
+        if around.is_none() && self.around.is_none() {
             return;
         }
         let also = around.as_ref().filter(|around| !self.scope.is_within(around.id()));
         self.frame.node().also_below(also);
         self.around = around;
+    }
+
+    /// Whether the scope lies directly below the one that polls it, with the same waker.
+    fn is_direct(&self, around: &Ambient, cx: &Context<'_>) -> bool {
+        let child = self.scope.kind() == ScopeKind::Scope && self.scope.is_child_of(around.node());
+        child && around.is_polled_with(cx)
     }
 }

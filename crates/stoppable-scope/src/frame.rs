@@ -10,7 +10,8 @@ use tokio::task::coop;
 use tokio::time::Instant;
 
 use crate::alarm::Alarm;
-use crate::ambient::{self, Ambient};
+use crate::ambient::{self, Stay, WakerId};
+use crate::cut::{Cut, Ended};
 use crate::deadline::Deadline;
 use crate::node::{Node, ScopeKind, Ticks};
 use crate::request::Request;
@@ -19,16 +20,29 @@ use crate::request::Request;
 #[derive(Debug)]
 #[doc(hidden)]
 pub struct Frame {
-    /// The frame's own scope, except while it is polled nested: then the scope around it, which has
-    /// changed places with it.
-    node: Arc<Node>,
+    /// The frame's own scope, except while it is polled: then the scope around it, which has changed places with
+    /// it, or none.
+    node: Option<Arc<Node>>,
+    /// Under which waker it is registered with its scope, where that is another than the one of the frame around it.
+    seat: Option<WakerId>,
+    rare: Option<Box<Rare>>,
     rule: Rule,
-    /// Its own ambient scope, where it is polled under another waker than the frame around it.
-    seat: Option<Ambient>,
     /// Cleanup sections that are open inside.
-    sections: isize,
-    ask: Ask,
+    sections: i32,
+}
+
+/// What the frame of a plain task never has.
+#[derive(Debug, Default)]
+struct Rare {
     alarm: Alarm,
+    asked: Option<Asked>,
+}
+
+/// The request for which the future was polled last, where it waits nevertheless.
+#[derive(Debug)]
+struct Asked {
+    request: Request,
+    chance: Chance,
 }
 
 /// Which requests make this frame cut its future.
@@ -45,118 +59,54 @@ pub enum Rule {
     Never,
 }
 
-/// How far the question has come.
-#[derive(Debug)]
-enum Ask {
-    /// No request stands.
-    Idle,
-    /// Polled for this request so often without a fair chance to answer.
-    Asking(Request, u32),
-    /// The future had its chance to answer this request.
-    Asked(Request),
+/// Whether the future had its chance to answer the request for which it was polled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Chance {
+    /// Not yet, and so many polls were unfair.
+    Unfair(u8),
+    Fair,
 }
 
 /// A poll with a spent budget is not a fair chance; but who never leaves any cannot hold off the cut.
-const UNFAIR_POLLS: u32 = 2;
-
-/// What became of the future in a frame.
-#[derive(Debug)]
-#[doc(hidden)]
-pub enum Ended<T> {
-    /// It has finished.
-    Finished(T),
-    /// It has to be dropped now.
-    Cut(Cut),
-}
-
-/// Why and how a future is cut.
-#[derive(Debug)]
-#[doc(hidden)]
-pub struct Cut {
-    /// The request it did not answer in time.
-    pub request: Request,
-    /// A wait of it did answer, and it went on to another wait.
-    pub answered: bool,
-    /// It had a grace.
-    pub after_grace: bool,
-}
-
-impl Cut {
-    /// Says who is cut where nobody may have expected it: in the middle of a cleanup that no section
-    /// protects, or at the end of a grace.
-    pub fn log(&self, node: &Node) {
-        if !self.answered && !self.after_grace {
-            return;
-        }
-        let root = ambient::root();
-        let last_wait = root.as_deref().unwrap_or(node).last_wait().map(tracing::field::display);
-        let (name, spawned) = (node.name(), node.site());
-        let reason = self.request.reason();
-        if self.after_grace {
-            tracing::warn!(%name, at = %spawned, last_wait, %reason, "cut at the end of its grace");
-        } else {
-            tracing::warn!(
-                %name, at = %spawned, last_wait, %reason,
-                "cut while it was waiting again after it had answered a cancel; after an answer only \
-                 what is ready at once is sure to run: put the rest into `cleanup` or `defer`"
-            );
-        }
-    }
-}
+const UNFAIR_POLLS: u8 = 2;
 
 impl Frame {
     /// A frame whose scope is `node`.
     pub fn new(node: Arc<Node>, rule: Rule) -> Self {
-        Self { node, rule, seat: None, sections: 0, ask: Ask::Idle, alarm: Alarm::default() }
+        Self { node: Some(node), seat: None, rare: None, rule, sections: 0 }
     }
 
     /// Goes on in another scope.
     pub(crate) fn change_scope(&mut self, node: Arc<Node>) {
         self.leave_seat();
-        self.node = node;
+        self.node = Some(node);
     }
 
     /// The scope of this frame. Not to be asked from inside its own poll.
+    #[inline]
     pub fn node(&self) -> &Arc<Node> {
-        &self.node
+        self.node.as_ref().expect("a frame has its scope while it is not polled")
     }
 
     /// Polls `future` in the scope of this frame, and says when it has to be dropped.
+    #[inline]
     pub fn poll<F: Future>(
         &mut self,
         mut future: Pin<&mut F>,
         cx: &mut Context<'_>,
     ) -> Poll<Ended<F::Output>> {
         loop {
-            if self.deadline().is_some_and(|ticks| self.alarm.has_fired(ticks)) {
-                self.node.expire();
-            }
-            // One that is not announced yet is not heard by all that are polled now.
-            let before = self.request().filter(Request::is_announced);
-            let budget = before.is_some() && coop::has_budget_remaining();
-            let stalls = ambient::stalls();
-            let floor = self.node.own_ticks();
-            if let Poll::Ready(output) = self.enter(cx).poll(future.as_mut(), cx) {
+            let before = self.prepare();
+            let entered = self.enter(cx);
+            let polled = future.as_mut().poll(cx);
+            let wanted = entered.leave();
+            if let Poll::Ready(output) = polled {
                 return Poll::Ready(Ended::Finished(output));
             }
-            let fair = budget && stalls == ambient::stalls();
-            match self.verdict(before, fair) {
-                Verdict::Cut(cut) => return Poll::Ready(Ended::Cut(cut)),
-                Verdict::AskNow => {}
-                Verdict::AskSoon => {
-                    // This wait has not answered yet, so the frames around must not cut it either.
-                    if self.rule == Rule::Wait {
-                        ambient::count_stall();
-                    }
-                    cx.waker().wake_by_ref();
-                    let _ = self.arm(floor, None, cx);
-                    return Poll::Pending;
-                }
-                Verdict::Wait(end) => {
-                    if self.arm(floor, end, cx).is_pending() {
-                        return Poll::Pending;
-                    }
-                }
+            match self.conclude(before, wanted, cx) {
+                Next::Wait => return Poll::Pending,
+                Next::Again => {}
+                Next::Cut(cut) => return Poll::Ready(Ended::Cut(cut)),
             }
         }
     }
@@ -169,127 +119,249 @@ impl Frame {
     /// Stands in for a poll when the future of this frame has ended and something else in its scope goes on:
     /// keeps the place and the registration, and delivers the deadline when it has come.
     pub fn attend(&mut self, cx: &mut Context<'_>) {
-        if !self.is_nested(cx) {
+        let wanted = if self.is_nested(cx) { None } else { Some(Ticks::NEVER) };
+        if wanted.is_some() {
             self.take_seat(cx);
         }
-        while self.deadline().is_some() && self.arm(Ticks::NEVER, None, cx).is_ready() {
-            self.node.expire();
+        loop {
+            self.expire_if_fired();
+            if self.arm(wanted, None, cx).is_pending() {
+                return;
+            }
         }
     }
 
+    /// Delivers the deadline if the timer has fired for it, and notes what stands.
+    #[inline]
+    fn prepare(&self) -> Option<Hearing> {
+        if self.node().own_ticks() != Ticks::NEVER {
+            self.expire_if_fired();
+        }
+        if self.node().may_be_asked() { self.hearing() } else { None }
+    }
+
+    fn expire_if_fired(&self) {
+        let fired = self.fired().max(ambient::fired());
+        if self.deadline() <= fired {
+            self.node().expire();
+        }
+    }
+
+    #[cold]
+    fn hearing(&self) -> Option<Hearing> {
+        self.node().forget_missed();
+        // One that is not announced yet is not heard by all that are polled now.
+        let request = self.request().filter(Request::is_announced)?;
+        Some(Hearing { request, budget: coop::has_budget_remaining(), stalls: ambient::stalls() })
+    }
+
+    /// What is to be done after the future was polled and is pending. `before` is what it could hear then, `wanted`
+    /// what those inside want of the timer, where this frame has it.
+    #[inline]
+    fn conclude(&mut self, before: Option<Hearing>, wanted: Option<u64>, cx: &mut Context<'_>) -> Next {
+        if self.node().may_be_asked() || self.asked().is_some() {
+            return self.conclude_asked(before, wanted, cx);
+        }
+        if self.rest(wanted, None, cx) { Next::Wait } else { Next::Again }
+    }
+
+    #[cold]
+    fn conclude_asked(&mut self, before: Option<Hearing>, wanted: Option<u64>, cx: &mut Context<'_>) -> Next {
+        match self.verdict(before) {
+            Verdict::Cut(cut) => Next::Cut(cut),
+            Verdict::AskNow => Next::Again,
+            Verdict::AskSoon => {
+                // This wait has not answered yet, so the frames around must not cut it either.
+                if self.rule == Rule::Wait {
+                    ambient::count_stall();
+                }
+                cx.waker().wake_by_ref();
+                let _ = self.rest(wanted, None, cx);
+                Next::Wait
+            }
+            Verdict::Wait(end) if self.rest(wanted, end, cx) => Next::Wait,
+            Verdict::Wait(_) => Next::Again,
+        }
+    }
+
+    /// Registers and arms what has to wake this frame. `false` if something has come meanwhile.
+    #[inline]
+    fn rest(&mut self, wanted: Option<u64>, end: Option<Instant>, cx: &mut Context<'_>) -> bool {
+        if self.node().is_root() && !self.is_seated(cx) && !self.sit_down(cx) {
+            return false;
+        }
+        self.arm(wanted, end, cx).is_pending()
+    }
+
+    /// The root of a task registers after it was polled: one that has ended by then never does. `false` if it was
+    /// asked meanwhile, and woken by nobody.
+    #[cold]
+    fn sit_down(&mut self, cx: &Context<'_>) -> bool {
+        let missed = self.take_seat(cx);
+        let asked = self.request();
+        let same = match (self.asked(), &asked) {
+            (Some(before), Some(now)) => before.request.is(now),
+            (before, now) => before.is_none() && now.is_none(),
+        };
+        same && !missed
+    }
+
     /// After the future was polled and is pending. `before` is the request that it could see then.
-    fn verdict(&mut self, before: Option<Request>, fair: bool) -> Verdict {
+    fn verdict(&mut self, before: Option<Hearing>) -> Verdict {
         let Some(request) = self.request() else {
-            self.ask = Ask::Idle;
+            if let Some(rare) = &mut self.rare {
+                rare.asked = None;
+            }
             return Verdict::Wait(None);
         };
-        if !before.is_some_and(|before| before.is(&request)) {
+        let Some(before) = before.filter(|before| before.request.is(&request)) else {
             // It came while the future was polled: what was polled before it has not heard of it.
             let now = request.is_announced() && coop::has_budget_remaining();
             return if now { Verdict::AskNow } else { Verdict::AskSoon };
+        };
+        let chance = self.chance(&request, before.is_fair());
+        let verdict = self.verdict_on(&request, chance);
+        if !matches!(verdict, Verdict::Cut(_)) {
+            self.rare.get_or_insert_default().asked = Some(Asked { request, chance });
         }
-        if !self.count_ask(&request, fair) {
+        verdict
+    }
+
+    fn verdict_on(&self, request: &Request, chance: Chance) -> Verdict {
+        if chance != Chance::Fair {
             return Verdict::AskSoon;
         }
         if self.sections > 0 {
             return Verdict::Wait(None);
         }
+        let cut =
+            |answered, after_grace| Verdict::Cut(Cut { answered, after_grace, request: request.clone() });
         if self.rule == Rule::Wait {
-            return Verdict::Cut(Cut { answered: false, after_grace: false, request });
+            return cut(false, false);
         }
-        let end = self.node.cut_at(self.rule == Rule::Own);
-        if end > Instant::now() {
+        let Some(end) = self.node().cut_at(self.rule == Rule::Own) else {
+            return Verdict::Wait(None);
+        };
+        let after_grace = end > request.at();
+        // Without a grace the end has come, whatever the clock says.
+        if after_grace && end > Instant::now() {
             return Verdict::Wait(Some(end));
         }
         let root = ambient::root();
-        let answered = root.as_ref().unwrap_or(&self.node).answers_to(&request) > 0;
-        Verdict::Cut(Cut { answered, after_grace: end > request.at(), request })
+        let answered = root.as_ref().unwrap_or(self.node()).answers_to(request) > 0;
+        cut(answered, after_grace)
     }
 
-    /// Notes that the future was polled for `request`. Tells whether it had its chance to answer.
-    fn count_ask(&mut self, request: &Request, fair: bool) -> bool {
-        let unfair = match &self.ask {
-            Ask::Asked(asked) if asked.is(request) => return true,
-            Ask::Asking(asking, unfair) if asking.is(request) => *unfair,
-            _ => 0,
-        };
-        let asked = fair || unfair >= UNFAIR_POLLS;
-        let request = request.clone();
-        self.ask = if asked { Ask::Asked(request) } else { Ask::Asking(request, unfair + 1) };
-        asked
+    /// Whether the future has had its chance to answer `request`, after one more poll.
+    fn chance(&self, request: &Request, fair: bool) -> Chance {
+        let before = self.asked().filter(|asked| asked.request.is(request));
+        match before.map_or(Chance::Unfair(0), |asked| asked.chance) {
+            Chance::Unfair(polls) if !fair && polls < UNFAIR_POLLS => Chance::Unfair(polls + 1),
+            _ => Chance::Fair,
+        }
+    }
+
+    #[inline]
+    fn asked(&self) -> Option<&Asked> {
+        self.rare.as_ref().and_then(|rare| rare.asked.as_ref())
+    }
+
+    /// For which instant the timer of this frame has fired.
+    #[inline]
+    fn fired(&self) -> u64 {
+        self.rare.as_ref().map_or(0, |rare| rare.alarm.fired())
     }
 
     fn request(&self) -> Option<Request> {
         match self.rule {
-            Rule::Own => self.node.own_request(),
-            Rule::Any | Rule::Wait => self.node.effective_request(),
+            Rule::Own => self.node().own_request(),
+            Rule::Any | Rule::Wait => self.node().effective_request(),
             Rule::Never => None,
         }
     }
 
     /// The deadline of this scope, unless it was delivered.
-    fn deadline(&self) -> Option<u64> {
-        match self.node.own_ticks() {
-            Ticks::NEVER => None,
-            _ if self.node.is_delivered() => None,
-            ticks => Some(ticks),
+    #[inline]
+    fn deadline(&self) -> u64 {
+        match self.node().own_ticks() {
+            Ticks::NEVER => Ticks::NEVER,
+            _ if self.node().is_delivered() => Ticks::NEVER,
+            ticks => ticks,
         }
     }
 
-    /// Arms the timer for what comes first, the deadline or `end`. Ready if that has come.
-    ///
-    /// `floor` is what the deadline was before the poll: where a frame inside relies on it, it looks again when the
-    /// timer fires.
-    fn arm(&mut self, floor: u64, end: Option<Instant>, cx: &mut Context<'_>) -> Poll<()> {
-        let relied_on = self.node.is_relied_on();
-        let deadline = self.deadline().map(|ticks| if relied_on { ticks.min(floor) } else { ticks });
-        if end.is_none() && deadline.is_some_and(|at| self.alarm.is_set(at, relied_on, cx)) {
-            return Poll::Pending;
-        }
-        // Where a frame around has one that comes first it is polled then, and so is this one, unless whatever polls
-        // this one waits for a waker of its own.
-        let deadline = deadline.filter(|at| self.seat.is_some() || !self.node.is_covered(*at));
-        let end = end.map(|end| Ticks::of(Deadline::at(end)));
-        let next = match (deadline, end) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
+    /// Has the timer fire for what comes first: the deadline, `end`, or what those inside want. It is that of the
+    /// frame around, unless this one has a waker of its own. Ready if that has come.
+    #[inline]
+    fn arm(&mut self, wanted: Option<u64>, end: Option<Instant>, cx: &mut Context<'_>) -> Poll<()> {
+        let end = end.map_or(Ticks::NEVER, |end| Ticks::of(Deadline::at(end)));
+        let own = self.deadline().min(end);
+        let at = match wanted {
+            Some(inside) => inside.min(own),
+            None => {
+                ambient::want(own);
+                Ticks::NEVER
+            }
         };
-        next.map_or(Poll::Pending, |next| self.alarm.poll_at(next, relied_on, cx))
+        match &mut self.rare {
+            None if at == Ticks::NEVER => Poll::Pending,
+            rare => rare.get_or_insert_default().alarm.poll_at(at, cx),
+        }
     }
 
+    #[inline]
     fn enter(&mut self, cx: &Context<'_>) -> Entered<'_> {
-        // The common case, in one look: where it was before, and nothing is registered.
-        if self.seat.is_none() && !self.node.is_root() && ambient::nest(&mut self.node, cx) {
-            return Entered { nested: true, before: ambient::sections(), frame: self };
+        let waker = WakerId::of(cx.waker());
+        if self.node().is_root() {
+            // A stale waker must not be the one that is woken; a first one can wait until after the poll.
+            if self.seat.is_some_and(|seat| seat != waker) {
+                self.take_seat(cx);
+            }
+            let fired = self.fired();
+            let stay = ambient::enter(&mut self.node, Some(waker), fired, true);
+            return Entered { stay, frame: self };
         }
-        let nested = self.is_nested(cx);
-        if nested {
+        // The common case, in one look: where it was before, and nothing is registered.
+        if self.seat.is_none() {
+            if let Some(stay) = ambient::nest(&mut self.node, cx) {
+                return Entered { stay, frame: self };
+            }
+        }
+        self.enter_anew(cx)
+    }
+
+    fn enter_anew(&mut self, cx: &Context<'_>) -> Entered<'_> {
+        if self.is_nested(cx) {
             self.leave_seat();
-            ambient::swap_node(&mut self.node);
+            if let Some(stay) = ambient::nest(&mut self.node, cx) {
+                return Entered { stay, frame: self };
+            }
         } else {
             self.take_seat(cx);
-            ambient::swap(&mut self.seat);
         }
-        Entered { nested, before: ambient::sections(), frame: self }
+        let (waker, fired) = (WakerId::of(cx.waker()), self.fired());
+        let stay = ambient::enter(&mut self.node, Some(waker), fired, false);
+        Entered { stay, frame: self }
     }
 
     /// Whether the frame around this one is polled with the same waker, and so is woken for both.
     fn is_nested(&mut self, cx: &Context<'_>) -> bool {
-        if self.node.is_root() {
+        let node = self.node();
+        if node.is_root() {
             return false;
         }
         let around = ambient::with(|ambient| {
             let ambient = ambient?;
-            let moved = !self.node.is_child_of(&ambient.node);
-            Some((ambient.waker.will_wake(cx.waker()), moved.then(|| Arc::clone(&ambient.node))))
+            let moved = !node.is_child_of(ambient.node());
+            Some((ambient.is_polled_with(cx), moved.then(|| Arc::clone(ambient.node()))))
         });
         match around {
             None => false,
             Some((same_waker, None)) => same_waker,
             // These stay where they were put, whoever polls them.
-            Some(_) if matches!(self.node.kind(), ScopeKind::Scope | ScopeKind::Entry) => false,
+            Some(_) if matches!(node.kind(), ScopeKind::Scope | ScopeKind::Entry) => false,
             Some((same_waker, Some(scope))) => {
-                self.node.move_below(&scope);
+                node.move_below(&scope);
                 same_waker
             }
         }
@@ -297,26 +369,46 @@ impl Frame {
 
     /// Gives the registration back: a stale waker must not hide the one of the frame around.
     fn leave_seat(&mut self) {
-        if self.seat.take().is_some() {
-            self.node.deregister();
+        if self.seat.take().is_some() && self.node().is_registered() {
+            self.node().deregister();
         }
     }
 
-    fn take_seat(&mut self, cx: &Context<'_>) {
-        let seat = self.seat.get_or_insert_with(|| {
-            let node = Arc::clone(&self.node);
-            let outer = if node.kind() == ScopeKind::Task { None } else { ambient::root() };
-            let root = outer.unwrap_or_else(|| Arc::clone(&node));
-            Ambient { node, root, waker: cx.waker().clone() }
-        });
-        if !seat.waker.will_wake(cx.waker()) {
-            seat.waker = cx.waker().clone();
-            self.node.deregister();
-        }
-        if !self.node.is_registered() {
-            self.node.register(seat.waker.clone());
-        }
+    /// Whether it is registered under this waker. What was woken has to register again.
+    fn is_seated(&self, cx: &Context<'_>) -> bool {
+        self.node().is_registered() && self.seat == Some(WakerId::of(cx.waker()))
     }
+
+    /// Registers, where it is not. Tells whether it was to be woken before.
+    fn take_seat(&mut self, cx: &Context<'_>) -> bool {
+        if self.is_seated(cx) {
+            return false;
+        }
+        let waker = cx.waker().clone();
+        self.seat = Some(WakerId::of(&waker));
+        self.node().register(waker)
+    }
+}
+
+/// A request that the future can see while it is polled.
+struct Hearing {
+    request: Request,
+    budget: bool,
+    stalls: u32,
+}
+
+impl Hearing {
+    /// Whether a poll since then was a chance to answer.
+    fn is_fair(&self) -> bool {
+        self.budget && self.stalls == ambient::stalls()
+    }
+}
+
+/// What follows a pending poll.
+enum Next {
+    Wait,
+    Again,
+    Cut(Cut),
 }
 
 /// After a pending poll.
@@ -332,36 +424,43 @@ enum Verdict {
 /// The frame's scope is the ambient one until this is dropped, also by a panic.
 struct Entered<'a> {
     frame: &'a mut Frame,
-    nested: bool,
-    before: isize,
+    stay: Stay,
 }
 
 impl Entered<'_> {
-    fn poll<F: Future>(self, future: Pin<&mut F>, cx: &mut Context<'_>) -> Poll<F::Output> {
-        future.poll(cx)
+    /// Tells when those inside have to be polled again, where this frame has to see to it.
+    #[inline]
+    fn leave(mut self) -> Option<u64> {
+        self.restore()
+    }
+
+    #[inline]
+    fn restore(&mut self) -> Option<u64> {
+        let frame = &mut *self.frame;
+        let left = ambient::leave(&mut frame.node, &mut self.stay);
+        // A section that was begun in another frame may end in this one.
+        frame.sections = frame.sections.wrapping_add(left.opened).max(0);
+        left.wanted
     }
 }
 
 impl Drop for Entered<'_> {
+    #[inline]
     fn drop(&mut self) {
-        let frame = &mut *self.frame;
-        if self.nested {
-            ambient::swap_node(&mut frame.node);
-        } else {
-            ambient::swap(&mut frame.seat);
+        if !self.stay.is_over() {
+            self.restore();
         }
-        let opened = ambient::sections().wrapping_sub(self.before);
-        // A section that was begun in another frame may end in this one.
-        frame.sections = frame.sections.wrapping_add(opened).max(0);
     }
 }
 
 impl Drop for Frame {
     fn drop(&mut self) {
         self.leave_seat();
-        // A scope that was made by hand can be entered again.
-        if self.node.kind() != ScopeKind::Scope {
-            self.node.end();
+        // Only the handle of a timed call asks.
+        if let Some(node) = self.node.as_ref().filter(|node| node.kind() == ScopeKind::Timeout) {
+            if Arc::strong_count(node) > 1 {
+                node.end();
+            }
         }
     }
 }

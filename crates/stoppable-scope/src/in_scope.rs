@@ -7,8 +7,9 @@ use std::task::{Context, Poll, ready};
 use pin_project::pin_project;
 
 use crate::ambient;
+use crate::cut::Ended;
 use crate::entry::Entry;
-use crate::frame::{Ended, Rule};
+use crate::frame::Rule;
 use crate::node::Node;
 use crate::scope::Scope;
 

@@ -33,6 +33,7 @@ mod cancelled;
 mod chain;
 mod checkpoint;
 mod cleanup;
+mod cut;
 mod deadline;
 mod elapsed;
 mod entry;
@@ -88,7 +89,8 @@ pub use without_deadline::{WithoutDeadline, without_deadline};
 #[doc(hidden)]
 pub mod machinery {
     pub use crate::ambient::{node as ambient_node, root as ambient_root};
-    pub use crate::frame::{Cut, Ended, Frame, Rule};
+    pub use crate::cut::{Cut, Ended};
+    pub use crate::frame::{Frame, Rule};
     pub use crate::kept::shown;
     pub use crate::node::Node;
     pub use crate::request::Origin;

@@ -12,7 +12,8 @@ pub struct Name(Repr);
 #[derive(Clone)]
 enum Repr {
     Static(&'static str),
-    Shared(Arc<str>),
+    /// Thin, so that a name takes two words.
+    Shared(Arc<String>),
 }
 
 impl Name {
@@ -78,13 +79,13 @@ impl From<&'static str> for Name {
 
 impl From<String> for Name {
     fn from(name: String) -> Self {
-        Self(Repr::Shared(name.into()))
+        Self(Repr::Shared(Arc::new(name)))
     }
 }
 
 impl From<Arc<str>> for Name {
     fn from(name: Arc<str>) -> Self {
-        Self(Repr::Shared(name))
+        Self::from(name.to_string())
     }
 }
 

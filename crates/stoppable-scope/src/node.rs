@@ -9,11 +9,12 @@ mod announce;
 mod deadline;
 mod links;
 mod requests;
+mod rest;
 mod wakers;
 
 use std::panic::Location;
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
+use std::task::Waker;
 use std::time::Duration;
 
 use crossbeam_utils::atomic::AtomicCell;
@@ -27,8 +28,9 @@ use crate::sync::{AtomicU32, AtomicU64, Mutex, Ordering};
 pub(crate) use deadline::Ticks;
 use links::Links;
 pub(crate) use links::Step;
+use rest::Rest;
+use wakers::Listener;
 pub(crate) use wakers::Registration;
-use wakers::Wakers;
 
 /// What a scope is the scope of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,54 +62,75 @@ const HINT_STOP: u32 = 1 << 1;
 const OWN_CANCEL: u32 = 1 << 2;
 /// This scope was asked to stop.
 const OWN_STOP: u32 = 1 << 3;
-/// `wakers.root` is set: a frame is polled under that waker. Changed under the lock.
+/// `root` is set: a frame is polled under that waker. Changed under the lock.
 const REGISTERED: u32 = 1 << 4;
 /// `links` has more to say than `parent`. Changed under the lock.
 const RELINKED: u32 = 1 << 5;
 /// The deadline of this scope has been delivered as a request.
 const EXPIRED: u32 = 1 << 6;
-/// The future of this scope has ended.
-const ENDED: u32 = 1 << 7;
+/// The root was to be woken and had not registered yet. Changed under the lock.
+const MISSED: u32 = 1 << 7;
 /// A user has moved the deadline.
 const RESCHEDULED: u32 = 1 << 8;
 /// A wait of this future has answered a request that was made here or above.
 const ANSWERED: u32 = 1 << 9;
+/// Somebody has given a grace.
+const HAS_GRACE: u32 = 1 << 10;
+/// Waits of this task have answered, and are counted.
+const HAS_ANSWERS: u32 = 1 << 11;
 /// Nobody will ask for the result of this task.
-const UNWANTED: u32 = 1 << 11;
-/// A frame inside has armed no timer, since the deadline of this one comes first.
-const RELIED_ON: u32 = 1 << 10;
+const UNWANTED: u32 = 1 << 12;
+
+/// In `slot`: the future of this scope has ended.
+const ENDED: u32 = 1 << 31;
+
+const KIND_SHIFT: u32 = 24;
+
+/// By their numbers.
+const KINDS: [ScopeKind; 8] = [
+    ScopeKind::Scope,
+    ScopeKind::Entry,
+    ScopeKind::Group,
+    ScopeKind::Task,
+    ScopeKind::Blocking,
+    ScopeKind::Timeout,
+    ScopeKind::Cleanup,
+    ScopeKind::WithoutDeadline,
+];
 
 /// One scope. Public for the crates of this workspace only.
 #[derive(Debug)]
 #[doc(hidden)]
 pub struct Node {
     id: ScopeId,
-    kind: ScopeKind,
+    /// What may change, and above it the kind.
     bits: AtomicU32,
     name: Name,
     site: &'static Location<'static>,
     last_wait: AtomicCell<Option<&'static Location<'static>>>,
     deadline: AtomicU64,
-    /// Nanoseconds, `u64::MAX` for none given.
-    grace: AtomicU64,
     /// The scope around this one when it was made. Cleared only by `Drop`.
     parent: Option<Arc<Node>>,
-    /// Where `parent.children` has this node.
-    slot: AtomicUsize,
+    /// Where `parent` has this node among its children, and above it [`ENDED`]. Only whoever has made the node, and
+    /// then the frame, writes here, so a store will do.
+    slot: AtomicU32,
     state: Mutex<State>,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    requests: Vec<Request>,
-    children: Slab<std::sync::Weak<Node>>,
-    wakers: Wakers,
-    cold: Option<Box<Cold>>,
+    /// The one registration of the frame whose scope this is, where it is polled under a waker of its own.
+    root: Option<Waker>,
+    rest: Rest,
 }
 
 /// What few scopes ever have.
 #[derive(Debug, Default)]
 struct Cold {
+    children: Slab<std::sync::Weak<Node>>,
+    requests: Vec<Request>,
+    /// Single waits that are polled under another waker than the frame around them.
+    waits: Slab<Listener>,
     links: Links,
     /// The token that this scope has handed out, and cancels.
     token: Option<crate::token::TokenLink>,
@@ -115,6 +138,7 @@ struct Cold {
     outside: Option<crate::token::TokenLink>,
     /// How often waits of this task have answered which request.
     answers: Option<(Request, u32)>,
+    grace: Option<Duration>,
     cleanup_limit: Option<Duration>,
     /// The group whose scope this is.
     owner: Option<std::sync::Weak<dyn std::any::Any + Send + Sync>>,
@@ -130,15 +154,13 @@ impl Node {
     ) -> Arc<Self> {
         let node = Arc::new(Self {
             id: ScopeId::next(),
-            kind,
-            bits: AtomicU32::new(0),
+            bits: AtomicU32::new((kind as u32) << KIND_SHIFT),
             name,
             site,
             last_wait: AtomicCell::new(None),
             deadline: AtomicU64::new(Ticks::NEVER),
-            grace: AtomicU64::new(u64::MAX),
             parent,
-            slot: AtomicUsize::new(0),
+            slot: AtomicU32::new(0),
             state: Mutex::default(),
         });
         if let Some(parent) = &node.parent {
@@ -156,8 +178,9 @@ impl Node {
     }
 
     /// What it is the scope of.
+    #[inline]
     pub fn kind(&self) -> ScopeKind {
-        self.kind
+        KINDS[(self.bits() >> KIND_SHIFT) as usize]
     }
 
     /// Its name.
@@ -175,32 +198,33 @@ impl Node {
         self.last_wait.load()
     }
 
+    #[inline]
     pub(crate) fn set_last_wait(&self, site: &'static Location<'static>) {
         self.last_wait.store(Some(site));
     }
 
     /// How long this scope goes on after it was asked, where somebody has said so.
     pub fn grace(&self) -> Option<Duration> {
-        match self.grace.load(Ordering::Relaxed) {
-            u64::MAX => None,
-            nanos => Some(Duration::from_nanos(nanos)),
+        if self.bits() & HAS_GRACE == 0 {
+            return None;
         }
+        self.state.lock().rest.cold().and_then(|cold| cold.grace)
     }
 
-    /// Gives this scope a grace; the largest that counts is 584 years.
+    /// Gives this scope a grace.
     pub fn set_grace(&self, grace: Duration) {
-        let nanos = u64::try_from(grace.as_nanos()).unwrap_or(u64::MAX).min(u64::MAX - 1);
-        self.grace.store(nanos, Ordering::Relaxed);
+        self.state.lock().rest.make_cold().grace = Some(grace);
+        self.set(HAS_GRACE);
     }
 
     /// How long all cleanup sections together may take after a request, here and below.
     pub fn set_cleanup_limit(&self, limit: Duration) {
-        self.state.lock().cold().cleanup_limit = Some(limit);
+        self.state.lock().rest.make_cold().cleanup_limit = Some(limit);
     }
 
     /// The nearest such limit; 60 s where nobody has given one.
     pub(crate) fn cleanup_limit(self: &Arc<Self>) -> Duration {
-        self.ascend(&mut |node| match node.state.lock().cold.as_ref().and_then(|c| c.cleanup_limit) {
+        self.ascend(&mut |node| match node.state.lock().rest.cold().and_then(|c| c.cleanup_limit) {
             Some(limit) => Step::Found(limit),
             None => Step::Up,
         })
@@ -209,7 +233,7 @@ impl Node {
 
     /// Says whose scope this is.
     pub fn set_owner(&self, owner: std::sync::Weak<dyn std::any::Any + Send + Sync>) {
-        self.state.lock().cold().owner = Some(owner);
+        self.state.lock().rest.make_cold().owner = Some(owner);
     }
 
     /// The owners from here up for which `wanted` gives something, nearest first.
@@ -218,7 +242,7 @@ impl Node {
         mut wanted: impl FnMut(Arc<dyn std::any::Any + Send + Sync>) -> Option<T>,
     ) -> Option<T> {
         self.ascend(&mut |node| {
-            let owner = node.state.lock().cold.as_ref().and_then(|cold| cold.owner.clone());
+            let owner = node.state.lock().rest.cold().and_then(|cold| cold.owner.clone());
             match owner.and_then(|owner| owner.upgrade()).and_then(&mut wanted) {
                 Some(found) => Step::Found(found),
                 None => Step::Up,
@@ -242,14 +266,12 @@ impl Node {
 
     /// Marks the end of the future that this scope belongs to.
     pub fn end(&self) {
-        if !self.has_ended() {
-            self.set(ENDED);
-        }
+        self.slot.store(self.slot.load(Ordering::Relaxed) | ENDED, Ordering::Release);
     }
 
     /// Whether that future has ended.
     pub fn has_ended(&self) -> bool {
-        self.bits() & ENDED != 0
+        self.slot.load(Ordering::Acquire) & ENDED != 0
     }
 
     /// Notes that nobody will ask for the result of this task.
@@ -262,6 +284,7 @@ impl Node {
         self.bits() & UNWANTED != 0
     }
 
+    #[inline]
     fn bits(&self) -> u32 {
         self.bits.load(Ordering::Acquire)
     }
@@ -271,18 +294,20 @@ impl Node {
     }
 
     /// Whether the frame of this scope is the root of a task.
+    #[inline]
     pub fn is_root(&self) -> bool {
-        matches!(self.kind, ScopeKind::Task | ScopeKind::Blocking)
+        let kind = self.bits() >> KIND_SHIFT;
+        kind == ScopeKind::Task as u32 || kind == ScopeKind::Blocking as u32
     }
 
     fn masks(&self) -> bool {
-        self.kind == ScopeKind::Cleanup
+        self.kind() == ScopeKind::Cleanup
     }
 
     /// Counts one more answer of this task to `request`. Tells how many it has given before.
     pub(crate) fn answer(&self, request: &Request) -> u32 {
         let mut state = self.state.lock();
-        let answers = &mut state.cold().answers;
+        let answers = &mut state.rest.make_cold().answers;
         match answers {
             Some((known, count)) if known.is(request) => {
                 *count = count.saturating_add(1);
@@ -290,6 +315,7 @@ impl Node {
             }
             _ => {
                 let old = answers.replace((request.clone(), 1));
+                self.set(HAS_ANSWERS);
                 drop(state);
                 drop(old);
                 0
@@ -299,8 +325,11 @@ impl Node {
 
     /// How often waits of this task have answered `request`.
     pub(crate) fn answers_to(&self, request: &Request) -> u32 {
+        if self.bits() & HAS_ANSWERS == 0 {
+            return 0;
+        }
         let state = self.state.lock();
-        let answers = state.cold.as_ref().and_then(|cold| cold.answers.as_ref());
+        let answers = state.rest.cold().and_then(|cold| cold.answers.as_ref());
         answers.map_or(0, |(known, count)| if known.is(request) { *count } else { 0 })
     }
 
@@ -311,7 +340,7 @@ impl Node {
 }
 
 impl State {
-    fn cold(&mut self) -> &mut Cold {
-        self.cold.get_or_insert_default()
+    fn requests(&self) -> &[Request] {
+        self.rest.cold().map_or(&[], |cold| &cold.requests)
     }
 }

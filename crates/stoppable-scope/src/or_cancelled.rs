@@ -63,7 +63,7 @@ pub struct OrCancelled<F> {
     future: Option<F>,
     point: WaitPoint,
     /// Cleanup sections that are open inside.
-    sections: isize,
+    sections: i32,
     state: State,
 }
 
@@ -81,26 +81,28 @@ impl<F: Future> Future for OrCancelled<F> {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let mut this = self.project();
-        if *this.state == State::New {
-            if let Err(cancelled) = ready!(this.point.check()) {
-                this.future.set(None);
-                return Poll::Ready(Err(cancelled));
-            }
-            *this.state = State::Waiting;
-        }
         loop {
+            let before = ambient::view();
+            if *this.state == State::New {
+                if let Some(request) = before.request {
+                    let cancelled = ready!(WaitPoint::answer(request));
+                    this.future.set(None);
+                    return Poll::Ready(Err(cancelled));
+                }
+                *this.state = State::Waiting;
+            }
+            let seen = before.request.filter(Request::is_announced);
             let Some(future) = this.future.as_mut().as_pin_mut() else {
                 panic!("`OrCancelled` polled after it was ready");
             };
-            let seen = WaitPoint::pending_request().filter(Request::is_announced);
-            let before = ambient::sections();
             if let Poll::Ready(output) = future.poll(cx) {
                 return Poll::Ready(Ok(output));
             }
-            let opened = ambient::sections().wrapping_sub(before);
+            let after = ambient::view();
+            let opened = after.sections.wrapping_sub(before.sections);
             *this.sections = this.sections.wrapping_add(opened).max(0);
 
-            let Some(request) = WaitPoint::pending_request() else {
+            let Some(request) = after.request else {
                 *this.state = State::Waiting;
                 ready!(this.point.park(cx));
                 continue;
@@ -124,10 +126,9 @@ impl<F: Future> Future for OrCancelled<F> {
                 cx.waker().wake_by_ref();
                 return Poll::Pending;
             }
-            if let Err(cancelled) = ready!(WaitPoint::answer(request)) {
-                this.future.set(None);
-                return Poll::Ready(Err(cancelled));
-            }
+            let cancelled = ready!(WaitPoint::answer(request));
+            this.future.set(None);
+            return Poll::Ready(Err(cancelled));
         }
     }
 }

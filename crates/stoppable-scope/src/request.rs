@@ -1,3 +1,4 @@
+use std::cell::Cell;
 use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
@@ -7,16 +8,27 @@ use tokio::time::Instant;
 
 use crate::name::Name;
 use crate::reason::Reason;
-use crate::sync::{AtomicBool, Ordering};
+use crate::sync::{AtomicBool, Ordering, thread_local};
 
 /// Which scope is meant; unique in the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ScopeId(u64);
 
 impl ScopeId {
+    /// Each thread takes a block of them at a time.
     pub(crate) fn next() -> Self {
+        const BLOCK: u64 = 256;
         static NEXT: AtomicU64 = AtomicU64::new(1);
-        Self(NEXT.fetch_add(1, Ordering::Relaxed))
+        thread_local! {
+            static OWN: Cell<u64> = const { Cell::new(0) };
+        }
+        let fresh = || NEXT.fetch_add(1, Ordering::Relaxed) * BLOCK;
+        let next = OWN.try_with(|own| {
+            let id = if own.get() % BLOCK == 0 { fresh() } else { own.get() };
+            own.set(id + 1);
+            id
+        });
+        Self(next.unwrap_or_else(|_| fresh()))
     }
 }
 

@@ -7,8 +7,9 @@ use std::task::{Context, Poll, ready};
 use pin_project::pin_project;
 
 use crate::cancelled::Cancelled;
+use crate::cut::Ended;
 use crate::entry::Entry;
-use crate::frame::{Ended, Rule};
+use crate::frame::Rule;
 use crate::node::Node;
 use crate::wait_point::WaitPoint;
 
@@ -38,7 +39,9 @@ impl<F: Future> Future for ScopeRun<F> {
         if this.entry.is_none() {
             let request = this.scope.effective_request().or_else(WaitPoint::pending_request);
             if let Some(request) = request {
-                ready!(WaitPoint::answer(request)).inspect_err(|_| this.future.set(None))?;
+                let cancelled = ready!(WaitPoint::answer(request));
+                this.future.set(None);
+                return Poll::Ready(Err(cancelled));
             }
         }
         let site = *this.site;

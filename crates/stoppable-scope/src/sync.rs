@@ -1,7 +1,7 @@
-//! The lock, the atomics and the thread-locals, from `parking_lot` and `std`, or from `shuttle` in a model run.
+//! The lock, the atomics and the thread-locals, from `spin` and `std`, or from `shuttle` in a model run.
 
 #[cfg(not(shuttle))]
-pub(crate) use parking_lot::Mutex;
+pub(crate) use short::Mutex;
 #[cfg(not(shuttle))]
 pub(crate) use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 #[cfg(not(shuttle))]
@@ -13,6 +13,40 @@ pub(crate) use model::Mutex;
 pub(crate) use shuttle::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 #[cfg(shuttle)]
 pub(crate) use shuttle::thread_local;
+
+#[cfg(not(shuttle))]
+mod short {
+    use crossbeam_utils::Backoff;
+    use spin::mutex::{SpinMutex, SpinMutexGuard};
+
+    /// A lock for a few instructions at a time, under which nothing of a user runs. To let it go is a plain store,
+    /// which is half the price of one that has to look for sleepers.
+    #[derive(Debug, Default)]
+    pub(crate) struct Mutex<T>(SpinMutex<T>);
+
+    impl<T> Mutex<T> {
+        pub(crate) fn new(value: T) -> Self {
+            Self(SpinMutex::new(value))
+        }
+
+        #[inline]
+        pub(crate) fn lock(&self) -> SpinMutexGuard<'_, T> {
+            self.0.try_lock().unwrap_or_else(|| self.wait())
+        }
+
+        /// Who holds it may have lost the processor.
+        #[cold]
+        fn wait(&self) -> SpinMutexGuard<'_, T> {
+            let backoff = Backoff::new();
+            loop {
+                backoff.snooze();
+                if let Some(guard) = self.0.try_lock() {
+                    return guard;
+                }
+            }
+        }
+    }
+}
 
 #[cfg(shuttle)]
 mod model {

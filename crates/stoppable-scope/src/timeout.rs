@@ -11,8 +11,9 @@ use pin_project::pin_project;
 use crate::ambient;
 use crate::cancelled::Cancelled;
 use crate::chain;
+use crate::cut::Ended;
 use crate::elapsed::Elapsed;
-use crate::frame::{Ended, Frame, Rule};
+use crate::frame::{Frame, Rule};
 use crate::limit::Limit;
 use crate::name::Name;
 use crate::node::{Node, ScopeKind};
@@ -76,10 +77,8 @@ where
 {
     Timeout {
         future: Some(future),
-        limit: limit.into(),
-        grace: None,
         site: Location::caller(),
-        state: State::New(None),
+        state: State::New(Start { limit: limit.into(), grace: None, node: None }),
         marker: PhantomData,
     }
 }
@@ -122,8 +121,9 @@ where
     E: TaskFailureError<M>,
 {
     let node = new_node(Location::caller(), None);
+    let limit = limit.into();
     let mut timeout = with_timeout(limit, work(TimeoutHandle::new(Arc::clone(&node))));
-    timeout.state = State::New(Some(node));
+    timeout.state = State::New(Start { limit, grace: None, node: Some(node) });
     timeout
 }
 
@@ -138,8 +138,6 @@ fn new_node(site: &'static Location<'static>, parent: Option<Arc<Node>>) -> Arc<
 pub struct Timeout<F, M> {
     #[pin]
     future: Option<F>,
-    limit: Limit,
-    grace: Option<Duration>,
     site: &'static Location<'static>,
     state: State,
     marker: PhantomData<fn() -> M>,
@@ -147,10 +145,18 @@ pub struct Timeout<F, M> {
 
 #[derive(Debug)]
 enum State {
-    /// With the scope, where a handle was made of it.
-    New(Option<Arc<Node>>),
+    New(Start),
     Running(Frame),
     Ended,
+}
+
+/// What a call begins with.
+#[derive(Debug)]
+struct Start {
+    limit: Limit,
+    grace: Option<Duration>,
+    /// The scope, where a handle was made of it.
+    node: Option<Arc<Node>>,
 }
 
 impl<F, M> Timeout<F, M> {
@@ -175,7 +181,9 @@ impl<F, M> Timeout<F, M> {
     /// # }
     /// ```
     pub fn grace(mut self, grace: Duration) -> Self {
-        self.grace = Some(grace);
+        if let State::New(start) = &mut self.state {
+            start.grace = Some(grace);
+        }
         self
     }
 }
@@ -189,21 +197,16 @@ where
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let mut this = self.project();
-        if let State::New(node) = this.state {
-            let node = node.take();
-            let frame = begin(*this.limit, *this.grace, this.site, node);
-            let over = if frame.node().is_rescheduled() {
-                frame.node().own_deadline().is_expired()
-            } else {
-                this.limit.is_over()
-            };
-            if over {
+        if let State::New(start) = this.state {
+            let node = start.begin(this.site);
+            if start.is_over(&node) {
                 this.future.set(None);
                 *this.state = State::Ended;
-                frame.node().expire();
-                return Poll::Ready(Err(cancelled_exit(frame.node(), None)));
+                node.expire();
+                node.end();
+                return Poll::Ready(Err(cancelled_exit(&node, None)));
             }
-            *this.state = State::Running(frame);
+            *this.state = State::Running(Frame::new(node, Rule::Own));
         }
         let (State::Running(frame), Some(future)) = (&mut *this.state, this.future.as_mut().as_pin_mut())
         else {
@@ -223,33 +226,35 @@ where
     }
 }
 
-fn begin(
-    limit: Limit,
-    grace: Option<Duration>,
-    site: &'static Location<'static>,
-    node: Option<Arc<Node>>,
-) -> Frame {
-    let node = match node {
-        None => {
-            let node = new_node(site, ambient::node());
-            node.set_deadline(limit.begin());
-            node
-        }
-        // One that was given to a handle may have been rescheduled before it began.
-        Some(node) => {
-            if !node.is_rescheduled() {
-                node.set_deadline(limit.begin());
+impl Start {
+    fn begin(&mut self, site: &'static Location<'static>) -> Arc<Node> {
+        let node = match self.node.take() {
+            None => {
+                let node = new_node(site, ambient::node());
+                node.set_deadline(self.limit.begin());
+                node
             }
-            if let Some(around) = ambient::node() {
-                node.move_below(&around);
+            // One that was given to a handle may have been rescheduled before it began.
+            Some(node) => {
+                if !node.is_rescheduled() {
+                    node.set_deadline(self.limit.begin());
+                }
+                if let Some(around) = ambient::node() {
+                    node.move_below(&around);
+                }
+                node
             }
-            node
+        };
+        if let Some(grace) = self.grace {
+            node.set_grace(grace);
         }
-    };
-    if let Some(grace) = grace {
-        node.set_grace(grace);
+        node
     }
-    Frame::new(node, Rule::Own)
+
+    /// Whether there is no time at all.
+    fn is_over(&self, node: &Node) -> bool {
+        if node.is_rescheduled() { node.own_deadline().is_expired() } else { self.limit.is_over() }
+    }
 }
 
 /// An error is a cancellation only if it names this scope or one above.

@@ -72,30 +72,30 @@ impl WaitPoint {
     pub fn check(&mut self) -> Poll<Result<(), Cancelled>> {
         match Self::pending_request() {
             None => Poll::Ready(Ok(())),
-            Some(request) => Self::answer(request),
+            Some(request) => Self::answer(request).map(Err),
         }
     }
 
     /// The request to answer, without answering it.
     #[inline]
     pub(crate) fn pending_request() -> Option<Request> {
-        ambient::with(|ambient| ambient.and_then(|ambient| ambient.node.effective_request()))
+        ambient::with(|ambient| ambient.and_then(|ambient| ambient.node().effective_request()))
     }
 
     #[cold]
-    pub(crate) fn answer(request: Request) -> Poll<Result<(), Cancelled>> {
+    pub(crate) fn answer(request: Request) -> Poll<Cancelled> {
         if let Some(node) = ambient::node() {
             node.mark_answered(&request);
         }
         let given = ambient::root().map_or(0, |root| root.answer(&request));
-        if given >= ANSWERS { Poll::Pending } else { Poll::Ready(Err(Cancelled::new(request))) }
+        if given >= ANSWERS { Poll::Pending } else { Poll::Ready(Cancelled::new(request)) }
     }
 
     /// Notes that the task waits at `site`.
     pub(crate) fn note(site: &'static Location<'static>) {
         ambient::with(|ambient| {
             if let Some(ambient) = ambient {
-                ambient.root.set_last_wait(site);
+                ambient.root().set_last_wait(site);
             }
         });
     }
@@ -107,9 +107,9 @@ impl WaitPoint {
     pub fn park(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let under = ambient::with(|ambient| {
             let ambient = ambient?;
-            ambient.root.set_last_wait(self.site);
-            let foreign = !ambient.waker.will_wake(cx.waker());
-            Some(foreign.then(|| Arc::clone(&ambient.node)))
+            ambient.root().set_last_wait(self.site);
+            let foreign = !ambient.is_polled_with(cx);
+            Some(foreign.then(|| Arc::clone(ambient.node())))
         });
         match under {
             Some(None) => Poll::Pending,

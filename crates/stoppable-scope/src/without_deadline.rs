@@ -6,7 +6,8 @@ use std::task::{Context, Poll, ready};
 use pin_project::pin_project;
 
 use crate::ambient;
-use crate::frame::{Ended, Frame, Rule};
+use crate::cut::Ended;
+use crate::frame::{Frame, Rule};
 use crate::name::Name;
 use crate::node::{Node, ScopeKind};
 

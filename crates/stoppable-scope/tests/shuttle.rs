@@ -6,6 +6,7 @@
 #![cfg(shuttle)]
 
 use std::future::{Future, pending, poll_fn};
+use std::panic::Location;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::Mutex as StdMutex;
@@ -16,9 +17,10 @@ use futures::stream::{FuturesUnordered, StreamExt};
 use shuttle::future::block_on;
 use shuttle::rand::Rng;
 use shuttle::thread;
-use stoppable_scope::machinery::Origin;
+use stoppable_scope::machinery::{Ended, Frame, Node, Origin, Rule};
 use stoppable_scope::{
-    Deadline, InScopeExt, OrCancelledExt, Reason, Scope, Tree, ok, with_timeout, with_timeout_handle,
+    Deadline, InScopeExt, Name, OrCancelledExt, Reason, Scope, ScopeKind, Tree, ok, with_timeout,
+    with_timeout_handle,
 };
 
 const SCHEDULES: usize = 8_000;
@@ -245,6 +247,71 @@ fn a_cancel_of_a_nested_call_wakes_the_frame_around() {
             hesitate();
             handle.unwrap().scope().cancel(());
             assert!(waiter.join().unwrap().unwrap());
+        });
+    }
+}
+
+/// What the root of a task does: `work` in a scope of its own below `scope`. True also when it is cut.
+async fn task(scope: Scope, work: impl Future<Output = bool>) -> bool {
+    let above = Some(Arc::clone(scope.node()));
+    let node = Node::new(ScopeKind::Task, Name::from_static("task"), Location::caller(), above);
+    let mut frame = Frame::new(node, Rule::Any);
+    let mut work = pin!(work);
+    poll_fn(|cx| match frame.poll(work.as_mut(), cx) {
+        Poll::Pending => Poll::Pending,
+        Poll::Ready(Ended::Finished(answered)) => Poll::Ready(answered),
+        Poll::Ready(Ended::Cut(_)) => Poll::Ready(true),
+    })
+    .await
+}
+
+// The root of a task registers after its first poll, so a cancel in the middle of that wakes nobody.
+#[test]
+fn a_task_hears_of_a_cancel_beside_its_first_poll() {
+    for timeouts in 0..3 {
+        check(move || {
+            let scope = Scope::new();
+            let waiter = {
+                let scope = scope.clone();
+                let work: Pin<Box<dyn Future<Output = bool> + Send>> = match timeouts {
+                    0 => Box::pin(answers()),
+                    1 => Box::pin(timed(answers())),
+                    // Does not answer, and is cut.
+                    _ => Box::pin(async { timed(pending()).await }),
+                };
+                thread::spawn(move || block_on(task(scope, work)))
+            };
+            hesitate();
+            scope.cancel(());
+            assert!(waiter.join().unwrap());
+            at_rest(&scope);
+        });
+    }
+}
+
+// The same of a call inside it, which has no registration of its own.
+#[test]
+fn a_task_hears_of_a_cancel_inside_it_beside_its_first_poll() {
+    for asked_twice in [false, true] {
+        check(move || {
+            let scope = Scope::new();
+            let mut handle = None;
+            let call = with_timeout_handle(Deadline::never(), |timeout| {
+                handle = Some(timeout);
+                async { ok(pending::<()>().await) }
+            });
+            let waiter = {
+                let scope = scope.clone();
+                thread::spawn(move || block_on(task(scope, async { call.await.is_err() })))
+            };
+            let inside = handle.unwrap().scope();
+            hesitate();
+            if asked_twice {
+                inside.cancel(());
+                inside.uncancel();
+            }
+            inside.cancel(());
+            assert!(waiter.join().unwrap());
         });
     }
 }

@@ -707,3 +707,65 @@ async fn an_inner_limit_under_a_waker_of_its_own_holds_when_the_outer_one_is_mov
         mover.await.unwrap();
     }
 }
+
+// One timer serves all calls that are polled with the same waker, and each meets its own limit.
+#[tokio::test(start_paused = true)]
+async fn calls_side_by_side_end_each_at_its_own_limit() {
+    let started = Instant::now();
+    let call = |limit| async move {
+        let call = with_timeout(limit, async { ok(std::future::pending::<()>().await) });
+        assert!(call.await.unwrap_err().is_elapsed());
+        started.elapsed()
+    };
+    let all = async { tokio::join!(call(secs(3)), call(secs(1)), with_inner(call(secs(2)))) };
+    assert_eq!(ends(all.in_scope(&Scope::new())).await, (secs(3), secs(1), secs(2)));
+    // The last of them without a scope around.
+    let started = Instant::now();
+    let outer = with_timeout(secs(9), async {
+        let (first, second) = tokio::join!(
+            with_timeout(secs(2), async { ok(std::future::pending::<()>().await) }),
+            with_timeout(secs(1), async { ok(std::future::pending::<()>().await) }),
+        );
+        assert!(first.unwrap_err().is_elapsed() && second.unwrap_err().is_elapsed());
+        ok(started.elapsed())
+    });
+    assert_eq!(ends(outer).await.unwrap(), secs(2));
+}
+
+async fn with_inner<T>(inner: impl Future<Output = T>) -> T {
+    with_timeout(secs(50), async { ok(inner.await) }).await.unwrap()
+}
+
+// Nobody polls the call when its limit comes; whoever polls it next finds it over.
+#[tokio::test(start_paused = true)]
+async fn a_call_that_nobody_polled_at_its_limit_ends_when_it_is_polled() {
+    let task = async {
+        let mut call = Box::pin(with_timeout(secs(1), async { ok(std::future::pending::<()>().await) }));
+        assert!(futures::poll!(&mut call).is_pending());
+        sleep(secs(5)).await;
+        let again = Instant::now();
+        assert!(call.await.unwrap_err().is_elapsed());
+        again.elapsed()
+    };
+    assert_eq!(ends(with_inner(task)).await, Duration::ZERO);
+}
+
+// The timer of a call that has ended serves the next one: it fires once in vain, and is set for that.
+#[tokio::test(start_paused = true)]
+async fn a_later_limit_takes_over_the_timer_of_a_call_that_has_ended() {
+    let mut task = Hand::new(with_inner(async {
+        with_timeout(secs(1), async { ok(checkpoint().await?) }).await.unwrap();
+        with_timeout(secs(4), async { ok(std::future::pending::<()>().await) }).await
+    }));
+    task.pending();
+    task.pending();
+    let woken = task.wakes();
+    advance(secs(2)).await;
+    assert_eq!(task.wakes(), woken + 1);
+    task.pending();
+    advance(secs(1)).await;
+    assert_eq!(task.wakes(), woken + 1);
+    advance(secs(2)).await;
+    assert_eq!(task.wakes(), woken + 2);
+    assert!(task.ready().unwrap_err().is_elapsed());
+}

@@ -53,11 +53,11 @@ impl Node {
         while let Some(node) = rest.pop() {
             node.set(hint);
             let cancel = hint == HINT_CANCEL;
-            if cancel {
-                audience.roots.extend(node.take_root());
-            }
             let mut state = node.state.lock();
-            for (_, listener) in state.wakers.waits.iter_mut().flat_map(|waits| waits.iter_mut()) {
+            if cancel {
+                audience.roots.extend(node.take_root_from(&mut state));
+            }
+            for (_, listener) in state.rest.cold_mut().into_iter().flat_map(|cold| cold.waits.iter_mut()) {
                 if cancel || listener.on_stop {
                     audience.waits.extend(listener.waker.take());
                 }
@@ -66,8 +66,8 @@ impl Node {
             if cancel && node.masks() && !Arc::ptr_eq(&node, self) {
                 continue;
             }
-            rest.extend(state.children.iter().filter_map(|(_, child)| child.upgrade()));
-            let token = cancel && state.cold.as_ref().is_some_and(|cold| cold.token.is_some());
+            state.rest.find_children(&mut rest);
+            let token = cancel && state.rest.cold().is_some_and(|cold| cold.token.is_some());
             drop(state);
             // A hint alone does not cancel a token: what it speaks of may have been taken back.
             if token && node.effective_request().is_some() {
@@ -80,7 +80,11 @@ impl Node {
     /// Wakes whoever polls the frame of this scope: the nearest registration from here up.
     pub(crate) fn wake_host(self: &Arc<Self>) {
         // Under the lock of each: a frame that registers there afterwards sees what was changed here.
-        let host = self.ascend(&mut |node| node.take_root().map_or(Step::Up, Step::Found));
+        let host = self.ascend(&mut |node| match node.take_root_or_miss() {
+            Some(waker) => Step::Found(waker),
+            None if node.is_root() => Step::Stop,
+            None => Step::Up,
+        });
         wake(host);
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::{Node, RELIED_ON, RESCHEDULED, ScopeKind, Step};
+use super::{Node, RESCHEDULED, ScopeKind, Step};
 use crate::deadline::Deadline;
 use crate::sync::Ordering;
 
@@ -46,11 +46,12 @@ impl Ticks {
 }
 
 /// An instant that a timer takes and nobody lives to see.
-pub(super) fn far_future() -> Instant {
+fn far_future() -> Instant {
     Instant::now() + Duration::from_secs(86_400 * 365 * 30)
 }
 
 impl Node {
+    #[inline]
     pub(crate) fn own_ticks(&self) -> u64 {
         self.deadline.load(Ordering::Acquire)
     }
@@ -76,7 +77,7 @@ impl Node {
     }
 
     pub(super) fn hides_deadlines(&self) -> bool {
-        matches!(self.kind, ScopeKind::Cleanup | ScopeKind::WithoutDeadline)
+        matches!(self.kind(), ScopeKind::Cleanup | ScopeKind::WithoutDeadline)
     }
 
     pub(super) fn is_due(&self, now: Instant) -> bool {
@@ -93,37 +94,6 @@ impl Node {
             })
         });
         section.unwrap_or(Deadline::never())
-    }
-
-    /// Whether another frame of the same task, polled around the one of this scope with the same waker, has a
-    /// deadline that comes no later than `ticks` and is still to be delivered.
-    pub(crate) fn is_covered(self: &Arc<Self>, ticks: u64) -> bool {
-        let covered = self.ascend(&mut |node| {
-            // What hides deadlines is a frame itself, but keeps those above it from what is inside.
-            let beyond = if node.hides_deadlines() { Step::Stop } else { Step::Up };
-            if Arc::ptr_eq(node, self) {
-                return beyond;
-            }
-            match node.kind() {
-                ScopeKind::Timeout | ScopeKind::Cleanup | ScopeKind::Group | ScopeKind::WithoutDeadline => {}
-                // The root of the task, or one that others may poll too.
-                _ => return Step::Stop,
-            }
-            // One that somebody moves may be moved again when nobody looks.
-            let comes_first = node.own_ticks() <= ticks && !node.is_delivered() && !node.is_rescheduled();
-            if comes_first {
-                node.set(RELIED_ON);
-                return Step::Found(());
-            }
-            // What polls this frame is not woken for those above it.
-            if node.is_registered() { Step::Stop } else { beyond }
-        });
-        covered.is_some()
-    }
-
-    /// Whether a frame inside relies on the timer of this one.
-    pub(crate) fn is_relied_on(&self) -> bool {
-        self.bits() & RELIED_ON != 0
     }
 
     pub(super) fn earliest_ticks(self: &Arc<Self>) -> u64 {

@@ -3,7 +3,7 @@
 use std::mem;
 use std::sync::Arc;
 
-use super::{HINT_CANCEL, HINT_STOP, Node, OWN_CANCEL, RELINKED};
+use super::{ENDED, HINT_CANCEL, HINT_STOP, Node, OWN_CANCEL, RELINKED};
 use crate::sync::Ordering;
 
 /// What has changed about the parents of a node since it was made.
@@ -18,7 +18,7 @@ pub(super) struct Links {
 #[derive(Debug)]
 struct Link {
     parent: Arc<Node>,
-    slot: usize,
+    slot: u32,
 }
 
 impl Drop for Link {
@@ -36,12 +36,16 @@ pub(crate) enum Step<T> {
 }
 
 impl Node {
-    pub(super) fn add_child(&self, child: &Arc<Self>) -> usize {
-        self.state.lock().children.insert(Arc::downgrade(child))
+    pub(super) fn add_child(&self, child: &Arc<Self>) -> u32 {
+        self.state.lock().rest.insert_child(Arc::downgrade(child))
     }
 
-    fn remove_child(&self, slot: usize) {
-        let weak = self.state.lock().children.try_remove(slot);
+    fn slot(&self) -> u32 {
+        self.slot.load(Ordering::Relaxed) & !ENDED
+    }
+
+    fn remove_child(&self, slot: u32) {
+        let weak = self.state.lock().rest.remove_child(slot);
         drop(weak);
     }
 
@@ -59,12 +63,13 @@ impl Node {
     }
 
     /// Whether `scope` is what stands directly above.
+    #[inline]
     pub fn is_child_of(&self, scope: &Arc<Self>) -> bool {
         if self.bits() & RELINKED == 0 {
             return self.parent.as_ref().is_some_and(|parent| Arc::ptr_eq(parent, scope));
         }
         let state = self.state.lock();
-        let links = state.cold.as_ref().map(|cold| &cold.links);
+        let links = state.rest.cold().map(|cold| &cold.links);
         match links.and_then(|links| links.moved.as_ref()) {
             Some(link) => Arc::ptr_eq(&link.parent, scope),
             None => self.parent.as_ref().is_some_and(|parent| Arc::ptr_eq(parent, scope)),
@@ -89,7 +94,7 @@ impl Node {
         let link = scope.map(|scope| Link { parent: Arc::clone(scope), slot: scope.add_child(self) });
         let old = {
             let mut state = self.state.lock();
-            let old = mem::replace(which(&mut state.cold().links), link);
+            let old = mem::replace(which(&mut state.rest.make_cold().links), link);
             self.set(RELINKED);
             old
         };
@@ -108,7 +113,7 @@ impl Node {
     }
 
     /// Visits this node and those above it, nearest first.
-    pub(crate) fn ascend<T>(self: &Arc<Self>, visit: &mut dyn FnMut(&Arc<Self>) -> Step<T>) -> Option<T> {
+    pub(crate) fn ascend<T>(self: &Arc<Self>, visit: &mut impl FnMut(&Arc<Self>) -> Step<T>) -> Option<T> {
         let mut node = self;
         loop {
             match visit(node) {
@@ -131,26 +136,28 @@ impl Node {
 
     fn links(&self) -> (Option<Arc<Self>>, Option<Arc<Self>>) {
         let state = self.state.lock();
-        let Some(cold) = &state.cold else { return (None, None) };
+        let Some(cold) = state.rest.cold() else { return (None, None) };
         let parent = |link: &Option<Link>| link.as_ref().map(|link| Arc::clone(&link.parent));
         (parent(&cold.links.moved), parent(&cold.links.also))
     }
 
     /// Those below that are alive.
     pub fn children(&self) -> Vec<Arc<Self>> {
-        self.state.lock().children.iter().filter_map(|(_, child)| child.upgrade()).collect()
+        let mut alive = Vec::new();
+        self.state.lock().rest.find_children(&mut alive);
+        alive
     }
 }
 
 impl Drop for Node {
     fn drop(&mut self) {
-        let mut slot = self.slot.load(Ordering::Relaxed);
+        let mut slot = self.slot();
         let mut parent = self.parent.take();
         // A chain of thousands of scopes is taken apart in a loop, not by recursion.
         while let Some(node) = parent {
             node.remove_child(slot);
             parent = Arc::into_inner(node).and_then(|mut node| {
-                slot = node.slot.load(Ordering::Relaxed);
+                slot = node.slot();
                 mem::take(&mut node.parent)
             });
         }

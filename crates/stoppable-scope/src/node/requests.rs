@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::{EXPIRED, HINT_CANCEL, HINT_STOP, Node, OWN_CANCEL, OWN_STOP, ScopeKind, Step};
+use super::{Cold, EXPIRED, HINT_CANCEL, HINT_STOP, MISSED, Node, OWN_CANCEL, OWN_STOP, ScopeKind, Step};
 use crate::cancelled::Cancelled;
 use crate::reason::Reason;
 use crate::request::{Origin, Request, ScopeId};
@@ -24,13 +24,14 @@ impl Node {
         {
             let mut state = self.state.lock();
             if origin != Origin::User {
-                if let Some(known) = state.requests.iter().find(|known| known.origin() == origin) {
+                if let Some(known) = state.requests().iter().find(|known| known.origin() == origin) {
                     return known.clone();
                 }
             }
-            state.requests.push(request.clone());
+            let requests = &mut state.rest.make_cold().requests;
+            requests.push(request.clone());
             self.set(OWN_CANCEL | HINT_CANCEL);
-            if state.requests.len() > 1 {
+            if requests.len() > 1 {
                 // It adds nothing to what is standing; `uncancel` announces it if that changes.
                 return request;
             }
@@ -51,6 +52,7 @@ impl Node {
     }
 
     /// Whether the deadline of this scope was delivered.
+    #[inline]
     pub(crate) fn is_delivered(&self) -> bool {
         self.bits() & EXPIRED != 0
     }
@@ -59,18 +61,20 @@ impl Node {
     pub(crate) fn uncancel(self: &Arc<Self>) -> usize {
         let (taken, first, token, left) = {
             let mut state = self.state.lock();
+            let Cold { requests, token, .. } = state.rest.make_cold();
             let by_user = |request: &Request| request.origin() == Origin::User;
-            let taken = state.requests.iter().rposition(by_user).map(|at| (at, state.requests.remove(at)));
-            let mut token = None;
-            if state.requests.is_empty() {
+            let taken = requests.iter().rposition(by_user).map(|at| (at, requests.remove(at)));
+            let token = if requests.is_empty() {
                 self.bits.fetch_and(!OWN_CANCEL, Ordering::AcqRel);
-                token = state.cold.as_mut().and_then(|cold| cold.token.take_if(|t| t.is_spent()));
-            }
+                token.take_if(|token| token.is_spent())
+            } else {
+                None
+            };
             let first = match &taken {
-                Some((0, _)) => state.requests.first().cloned(),
+                Some((0, _)) => requests.first().cloned(),
                 _ => None,
             };
-            let left = state.requests.iter().filter(|request| by_user(request)).count();
+            let left = requests.iter().filter(|request| by_user(request)).count();
             (taken, first, token, left)
         };
         drop((taken, token));
@@ -83,7 +87,13 @@ impl Node {
     /// How many requests of users stand on this scope.
     pub(crate) fn cancelling(&self) -> usize {
         let state = self.state.lock();
-        state.requests.iter().filter(|request| request.origin() == Origin::User).count()
+        state.requests().iter().filter(|request| request.origin() == Origin::User).count()
+    }
+
+    /// Whether it is worth a look if something is asked.
+    #[inline]
+    pub(crate) fn may_be_asked(&self) -> bool {
+        self.bits() & (HINT_CANCEL | MISSED) != 0
     }
 
     /// The first request that was made on this scope and stands.
@@ -91,10 +101,11 @@ impl Node {
         if self.bits() & OWN_CANCEL == 0 {
             return None;
         }
-        self.state.lock().requests.first().cloned()
+        self.state.lock().requests().first().cloned()
     }
 
     /// What a wait in this scope answers with: the outermost request that reaches it.
+    #[inline]
     pub fn effective_request(self: &Arc<Self>) -> Option<Request> {
         if self.bits() & HINT_CANCEL == 0 {
             return None;
@@ -166,10 +177,11 @@ impl Node {
     }
 
     /// When the frame of this scope may be cut: at once, or at the end of the earliest grace that was
-    /// given on the way from a scope that was asked down to here.
-    pub(crate) fn cut_at(self: &Arc<Self>, own_only: bool) -> Instant {
+    /// given on the way from a scope that was asked down to here. None if that does not come, or nothing is asked any
+    /// more.
+    pub(crate) fn cut_at(self: &Arc<Self>, own_only: bool) -> Option<Instant> {
         // A thread cannot be dropped, only left alone; it gets a moment to see its flag.
-        let blocking = (self.kind == ScopeKind::Blocking).then_some(BLOCKING_GRACE);
+        let blocking = (self.kind() == ScopeKind::Blocking).then_some(BLOCKING_GRACE);
         let mut grace = None;
         let mut earliest: Option<Instant> = None;
         self.ascend::<()>(&mut |node| {
@@ -187,7 +199,7 @@ impl Node {
             }
             if own_only || node.masks() { Step::Stop } else { Step::Up }
         });
-        earliest.unwrap_or_else(crate::node::deadline::far_future)
+        earliest
     }
 
     /// Asks this scope to finish and to take nothing new.
@@ -210,30 +222,30 @@ impl Node {
     /// The token that this scope was made from.
     pub(crate) fn outside_token(&self) -> Option<CancellationToken> {
         let state = self.state.lock();
-        state.cold.as_ref().and_then(|cold| cold.outside.as_ref()).map(TokenLink::token)
+        state.rest.cold().and_then(|cold| cold.outside.as_ref()).map(TokenLink::token)
     }
 
     /// Keeps the token that this scope is made from.
     pub(crate) fn set_outside_token(&self, token: TokenLink) {
-        self.state.lock().cold().outside = Some(token);
+        self.state.lock().rest.make_cold().outside = Some(token);
     }
 
     /// Takes the token that was handed out, in order to cancel it.
     pub(crate) fn take_token(&self) -> Option<TokenLink> {
-        self.state.lock().cold.as_mut().and_then(|cold| cold.token.take())
+        self.state.lock().rest.cold_mut().and_then(|cold| cold.token.take())
     }
 
     /// The token that was handed out, if there is one that a cancel of the scope will reach.
     pub(crate) fn known_token(&self) -> Option<CancellationToken> {
         let state = self.state.lock();
-        let token = state.cold.as_ref().and_then(|cold| cold.token.as_ref())?;
+        let token = state.rest.cold().and_then(|cold| cold.token.as_ref())?;
         (!token.is_spent()).then(|| token.token())
     }
 
     /// Keeps `token`, unless the scope has one. Then tells which.
     pub(crate) fn set_token(&self, token: TokenLink) -> Option<CancellationToken> {
         let mut state = self.state.lock();
-        let place = &mut state.cold().token;
+        let place = &mut state.rest.make_cold().token;
         if let Some(known) = place.as_ref().filter(|known| !known.is_spent()) {
             let known = known.token();
             drop(state);

@@ -6,18 +6,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::task::{Context, Waker};
 
-use slab::Slab;
-
-use super::{Node, REGISTERED};
+use super::{MISSED, Node, REGISTERED, State};
 use crate::sync::Ordering;
-
-#[derive(Debug, Default)]
-pub(super) struct Wakers {
-    /// The one registration of the frame whose scope this is, where it is polled under a waker of its own.
-    pub(super) root: Option<Waker>,
-    /// Single waits that are polled under another waker than the frame around them.
-    pub(super) waits: Option<Box<Slab<Listener>>>,
-}
 
 #[derive(Debug)]
 pub(super) struct Listener {
@@ -27,17 +17,24 @@ pub(super) struct Listener {
 
 impl Node {
     /// Whether the frame's own registration is in place. One that was woken has to be made again.
+    #[inline]
     pub(crate) fn is_registered(&self) -> bool {
         self.bits() & REGISTERED != 0
     }
 
-    pub(crate) fn register(&self, waker: Waker) {
-        let old = {
+    /// Takes the place of what was registered before. Tells whether the frame was to be woken when nothing was.
+    pub(crate) fn register(&self, waker: Waker) -> bool {
+        let (old, missed) = {
             let mut state = self.state.lock();
-            self.set(REGISTERED);
-            state.wakers.root.replace(waker)
+            let before = self.bits.fetch_or(REGISTERED, Ordering::AcqRel);
+            let missed = before & MISSED != 0;
+            if missed {
+                self.bits.fetch_and(!MISSED, Ordering::AcqRel);
+            }
+            (state.root.replace(waker), missed)
         };
         drop(old);
+        missed
     }
 
     pub(crate) fn deregister(&self) {
@@ -45,17 +42,39 @@ impl Node {
         drop(old);
     }
 
-    pub(super) fn take_root(&self) -> Option<Waker> {
-        let mut state = self.state.lock();
+    fn take_root(&self) -> Option<Waker> {
+        self.take_root_from(&mut self.state.lock())
+    }
+
+    pub(super) fn take_root_from(&self, state: &mut State) -> Option<Waker> {
+        let waker = state.root.take()?;
         self.bits.fetch_and(!REGISTERED, Ordering::AcqRel);
-        state.wakers.root.take()
+        Some(waker)
+    }
+
+    /// Takes what wakes this frame. The root of a task that is being polled may register only after that, and then
+    /// learns that it has missed this.
+    pub(super) fn take_root_or_miss(&self) -> Option<Waker> {
+        let mut state = self.state.lock();
+        let waker = self.take_root_from(&mut state);
+        if waker.is_none() && self.is_root() {
+            self.set(MISSED);
+        }
+        waker
+    }
+
+    /// A poll that begins now sees what was missed before.
+    pub(crate) fn forget_missed(&self) {
+        if self.bits() & MISSED != 0 {
+            self.bits.fetch_and(!MISSED, Ordering::AcqRel);
+        }
     }
 
     /// How many wakers are registered with this scope.
     pub(crate) fn registrations(&self) -> usize {
         let state = self.state.lock();
-        let waits = state.wakers.waits.as_ref().map_or(0, |waits| waits.len());
-        waits + usize::from(state.wakers.root.is_some())
+        let waits = state.rest.cold().map_or(0, |cold| cold.waits.len());
+        waits + usize::from(state.root.is_some())
     }
 }
 
@@ -71,7 +90,7 @@ impl Registration {
         let waker = Some(cx.waker().clone());
         let key = {
             let mut state = node.state.lock();
-            state.wakers.waits.get_or_insert_default().insert(Listener { waker, on_stop })
+            state.rest.make_cold().waits.insert(Listener { waker, on_stop })
         };
         Self { node, key, on_stop }
     }
@@ -87,7 +106,7 @@ impl Registration {
     fn renew(&mut self, cx: &Context<'_>) {
         let same = {
             let state = self.node.state.lock();
-            let listener = state.wakers.waits.as_ref().and_then(|waits| waits.get(self.key));
+            let listener = state.rest.cold().and_then(|cold| cold.waits.get(self.key));
             let waker = listener.and_then(|listener| listener.waker.as_ref());
             waker.is_some_and(|waker| waker.will_wake(cx.waker()))
         };
@@ -102,7 +121,7 @@ impl Drop for Registration {
     fn drop(&mut self) {
         let old = {
             let mut state = self.node.state.lock();
-            state.wakers.waits.as_mut().and_then(|waits| waits.try_remove(self.key))
+            state.rest.cold_mut().and_then(|cold| cold.waits.try_remove(self.key))
         };
         drop(old);
     }
