@@ -56,24 +56,22 @@ impl Tree {
         let mut root = Self::single(node);
         // By hand, for a tree may be deeper than the stack.
         let mut open = vec![(node.children(), Vec::new())];
-        let mut names = vec![None];
+        let mut above = vec![None];
         loop {
             let Some((rest, done)) = open.last_mut() else { return root };
             if let Some(child) = rest.pop() {
-                let grandchildren = child.children();
-                // It is there for its handle only.
-                if child.has_ended() && grandchildren.is_empty() {
-                    continue;
-                }
-                names.push(Some(Self::single(&child)));
-                open.push((grandchildren, Vec::new()));
+                open.push((child.children(), Vec::new()));
+                above.push(Some(child));
                 continue;
             }
             let mut children: Vec<Self> = std::mem::take(done);
             children.sort_by_key(|child| child.id);
             open.pop();
-            match (names.pop().flatten(), open.last_mut()) {
-                (Some(mut tree), Some((_, siblings))) => {
+            match (above.pop().flatten(), open.last_mut()) {
+                // It is there for its handle only.
+                (Some(child), Some(_)) if child.has_ended() && children.is_empty() => {}
+                (Some(child), Some((_, siblings))) => {
+                    let mut tree = Self::single(&child);
                     tree.children = children;
                     siblings.push(tree);
                 }

@@ -1,3 +1,4 @@
+use std::mem::ManuallyDrop;
 use std::panic::Location;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -43,8 +44,27 @@ use crate::request::Request;
 #[derive(Debug)]
 pub struct WaitPoint {
     site: &'static Location<'static>,
-    /// Boxed, since few waits ever need one.
-    registration: Option<Box<Option<Registration>>>,
+    registration: Seldom,
+}
+
+/// Boxed, since few waits ever need one, and dropped by hand: so that a wait which has none pays a look for it.
+#[derive(Debug, Default)]
+struct Seldom(ManuallyDrop<Option<Box<Option<Registration>>>>);
+
+impl Drop for Seldom {
+    #[inline]
+    fn drop(&mut self) {
+        if self.0.is_some() {
+            self.clear();
+        }
+    }
+}
+
+impl Seldom {
+    #[cold]
+    fn clear(&mut self) {
+        drop(self.0.take());
+    }
 }
 
 /// How often a task may answer one request before its waits fall silent.
@@ -53,14 +73,16 @@ const ANSWERS: u32 = 128;
 impl WaitPoint {
     /// A wait of the code that calls this.
     #[track_caller]
+    #[inline]
     #[allow(clippy::new_without_default)]
     pub fn new() -> Self {
         Self::at(Location::caller())
     }
 
     /// A wait of the code at `site`.
+    #[inline]
     pub fn at(site: &'static Location<'static>) -> Self {
-        Self { site, registration: None }
+        Self { site, registration: Seldom::default() }
     }
 
     /// Whether to go on.
@@ -124,7 +146,7 @@ impl WaitPoint {
     /// The waker is not that of the task's root, so nobody wakes it for us.
     #[cold]
     fn register(&mut self, node: Arc<Node>, cx: &mut Context<'_>) -> Poll<()> {
-        let registration = self.registration.get_or_insert_default();
+        let registration = self.registration.0.get_or_insert_default();
         Registration::ensure(registration, &node, cx, false);
         if node.effective_request().is_some_and(|request| !Self::is_silent(&request)) {
             return Poll::Ready(());

@@ -58,7 +58,7 @@ impl<T> Batch<T> {
     /// They are counted after the values were dropped, and also if a destructor panics.
     pub fn done(mut self) {
         let values = std::mem::take(&mut self.values);
-        let _count = CountDone { queue: &self.queue, record: self.record, many: values.len() };
+        let _count = CountDone { queue: &self.queue, record: self.record };
         drop(values);
     }
 
@@ -71,13 +71,12 @@ impl<T> Batch<T> {
 struct CountDone<'a, T> {
     queue: &'a Shared<T>,
     record: u32,
-    many: usize,
 }
 
 impl<T> Drop for CountDone<'_, T> {
     fn drop(&mut self) {
-        let Self { queue, record, many } = self;
-        queue.change(|core, wakes| core.batch_done(*record, *many, &queue.ledger, wakes));
+        let Self { queue, record } = self;
+        queue.change(|core, wakes| core.batch_done(*record, wakes));
     }
 }
 

@@ -2,28 +2,23 @@ use std::fmt;
 use std::sync::Arc;
 use std::vec;
 
-use super::core::Taken;
+use super::core::{Seat, Taken};
 use super::item::Item;
-use super::ledger::Seat;
+use super::lease::Lease;
 use super::shared::Shared;
-use super::store::{Entry, Tag};
 
 /// The items of a [`Batch`](super::Batch), one by one. Those that are left when it is dropped are abandoned.
 #[must_use = "items that are dropped unsettled are abandoned"]
 pub struct BatchItems<T> {
-    queue: Arc<Shared<T>>,
+    lease: Arc<Lease<T>>,
     values: vec::IntoIter<T>,
-    tags: vec::IntoIter<Tag>,
-    record: u32,
-    /// The place in the record of the item that is next.
-    at: u32,
+    seats: vec::IntoIter<Seat>,
 }
 
 impl<T> BatchItems<T> {
     pub(crate) fn new(queue: &Arc<Shared<T>>, values: Vec<T>, record: u32) -> Self {
-        let tags = queue.read(|core| core.batches.tags(record));
-        let queue = Arc::clone(queue);
-        Self { queue, values: values.into_iter(), tags: tags.into_iter(), record, at: 0 }
+        let seats = queue.change(|core, _| core.break_up(record));
+        Self { lease: Lease::new(queue), values: values.into_iter(), seats: seats.into_iter() }
     }
 }
 
@@ -31,10 +26,8 @@ impl<T> Iterator for BatchItems<T> {
     type Item = Item<T>;
 
     fn next(&mut self) -> Option<Item<T>> {
-        let (value, tag) = (self.values.next()?, self.tags.next()?);
-        let seat = Seat::Batch { record: self.record, at: self.at };
-        self.at += 1;
-        Some(Item::new(Arc::clone(&self.queue), Taken { entry: Entry { value, tag }, seat }))
+        let (value, seat) = (self.values.next()?, self.seats.next()?);
+        Some(Item::new(Arc::clone(&self.lease), Taken { value, seat }))
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {

@@ -11,8 +11,11 @@
 //!
 //! That is why the paths below need not ask who waits: where there is something to have, nobody waits for it.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
+use std::sync::Arc;
 use std::task::Waker;
+
+use slab::Slab;
 
 mod batching;
 mod receiving;
@@ -23,10 +26,10 @@ mod slots;
 pub(crate) use batching::Wanted;
 
 use super::batches::Batches;
+use super::ends::{Ends, SEATS};
 use super::join_report::JoinReport;
-use super::ledger::{Ledger, Seat};
 use super::queue_stats::QueueStats;
-use super::store::{Entry, Order, Store, Tag};
+use super::store::{Order, Store, Tag};
 use super::unfinished::{Unfinished, UnfinishedItem};
 use super::waiters::{Key, Line, Waiters};
 use super::wakes::Wakes;
@@ -48,10 +51,26 @@ pub(crate) enum Step<R> {
     NeedsClone,
 }
 
-/// An item on its way to its receiver.
+/// An item on its way to its receiver. Kept small, since it is moved more than once on it.
 pub(crate) struct Taken<T> {
-    pub(crate) entry: Entry<T>,
+    pub(crate) value: T,
     pub(crate) seat: Seat,
+}
+
+/// Where an item in flight is on record. Belongs to its guard, which gives it up when it settles the item.
+#[derive(Clone, Copy)]
+pub(crate) struct Seat {
+    at: usize,
+    /// Nobody has to be told when the item is done, so it may be noted in [`Ends`] and counted later.
+    alone: bool,
+}
+
+impl Seat {
+    /// Where to note that the item is done, if that is all there is to do.
+    #[inline(always)]
+    pub(crate) fn alone(self) -> Option<usize> {
+        self.alone.then_some(self.at)
+    }
 }
 
 /// Items on their way to their receiver together, at least one.
@@ -74,6 +93,19 @@ pub(crate) enum Sending<T> {
     Over,
 }
 
+impl<T> Sending<T> {
+    #[inline]
+    fn take_unsent(&mut self) -> Option<Unsent<T>> {
+        match std::mem::replace(self, Self::Over) {
+            Self::Unsent(unsent) => Some(unsent),
+            other => {
+                *self = other;
+                None
+            }
+        }
+    }
+}
+
 /// What came of sending many.
 pub(crate) enum Progress {
     All,
@@ -89,11 +121,13 @@ pub(crate) enum Refusal {
     BeyondCapacity(usize),
 }
 
-/// How an item ended that is counted under the lock.
+/// How an item ends.
 #[derive(Clone, Copy)]
 pub(crate) enum End {
+    Done,
     Rejected,
     Abandoned,
+    Returned,
 }
 
 /// Waits in [`Line::Waiting`], has its promises in [`Line::Served`], is to look again when [`Line::Out`].
@@ -153,23 +187,27 @@ pub(crate) struct Core<T> {
     /// How many senders had to wait, ever.
     places: u64,
     accepted: u64,
+    done: u64,
     rejected: u64,
     abandoned: u64,
     returned: u64,
     requeued: u64,
     peak_len: usize,
-    /// Where the ledger looks for the next seat.
-    cursor: usize,
-    /// Ticket and attempt of those in flight that found no seat in the ledger.
-    overflow: BTreeMap<u64, u32>,
+    /// Those in flight that have a guard each, and those noted in `ends`.
+    singles: Slab<Tag>,
+    /// So many singles are worth a look for those that have ended.
+    crowded: usize,
+    /// The seat below [`SEATS`] that was taken last: who receives again is often done with it.
+    recent: usize,
+    ends: Arc<Ends>,
     /// Those in flight that were taken in batches.
-    pub(crate) batches: Batches,
-    /// Ticket and attempt of those detached from their guard.
-    detached: VecDeque<(u64, u32)>,
+    batches: Batches,
+    /// Those in flight that were detached from their guard.
+    detached: VecDeque<Tag>,
 }
 
 impl<T> Core<T> {
-    pub(crate) fn new(capacity: Option<usize>, order: &Order<T>) -> Self {
+    pub(crate) fn new(capacity: Option<usize>, order: &Order<T>, ends: Arc<Ends>) -> Self {
         Self {
             store: Store::new(order),
             phase: Phase::Open,
@@ -182,13 +220,16 @@ impl<T> Core<T> {
             producers: 0,
             places: 0,
             accepted: 0,
+            done: 0,
             rejected: 0,
             abandoned: 0,
             returned: 0,
             requeued: 0,
             peak_len: 0,
-            cursor: 0,
-            overflow: BTreeMap::new(),
+            singles: Slab::new(),
+            crowded: SEATS,
+            recent: 0,
+            ends,
             batches: Batches::new(),
             detached: VecDeque::new(),
         }
@@ -212,15 +253,20 @@ impl<T> Core<T> {
         self.capacity.saturating_sub(self.available() + self.reserved())
     }
 
+    /// Whether one that comes now to receive has to wait.
+    #[inline]
+    pub(crate) fn is_dry(&self) -> bool {
+        self.available() == 0 && self.senders.served() == 0 && !self.drained()
+    }
+
     #[inline]
     fn drained(&self) -> bool {
         self.phase != Phase::Open && self.store.is_empty()
     }
 
-    /// Taken and not settled. Read together with the same `done`, so that the books always balance.
-    #[inline]
-    fn in_flight(&self, done: u64) -> u64 {
-        let settled = done + self.rejected + self.abandoned + self.returned;
+    /// Taken and not settled, where all ends are counted.
+    fn in_flight(&self) -> u64 {
+        let settled = self.done + self.rejected + self.abandoned + self.returned;
         self.accepted - settled - self.store.len() as u64
     }
 
@@ -228,6 +274,7 @@ impl<T> Core<T> {
         self.store.len()
     }
 
+    #[inline]
     pub(crate) fn is_full(&self) -> bool {
         self.free() == 0
     }
@@ -236,8 +283,8 @@ impl<T> Core<T> {
         self.phase != Phase::Open
     }
 
-    pub(crate) fn stats(&self, ledger: &Ledger) -> QueueStats {
-        let done = ledger.done();
+    pub(crate) fn stats(&mut self) -> QueueStats {
+        self.count_ends();
         QueueStats {
             len: self.store.len(),
             capacity: (self.capacity != usize::MAX).then_some(self.capacity),
@@ -247,9 +294,9 @@ impl<T> Core<T> {
             waiting_receivers: self.receivers.waiting(),
             waiting_senders: self.senders.waiting(),
             waiting_joiners: self.joiners.waiting(),
-            in_flight: self.in_flight(done),
+            in_flight: self.in_flight(),
             accepted: self.accepted,
-            done,
+            done: self.done,
             rejected: self.rejected,
             abandoned: self.abandoned,
             returned: self.returned,
@@ -258,28 +305,32 @@ impl<T> Core<T> {
         }
     }
 
-    pub(crate) fn unfinished(&self, ledger: &Ledger) -> Unfinished {
+    pub(crate) fn unfinished(&mut self) -> Unfinished {
+        self.count_ends();
         let queued = self.store.tags().into_iter().map(|tag| UnfinishedItem {
             ticket: tag.ticket,
             attempt: tag.attempt,
             in_flight: false,
         });
-        let overflow = self.overflow.iter().map(|(ticket, attempt)| (*ticket, *attempt));
-        let in_flight = ledger
-            .seated()
-            .chain(overflow)
+        let singles = self.singles.iter().map(|(_, tag)| tag);
+        let in_flight = singles
             .chain(self.batches.in_flight())
-            .chain(self.detached.iter().copied())
-            .map(|(ticket, attempt)| UnfinishedItem { ticket, attempt, in_flight: true });
+            .chain(&self.detached)
+            .map(|tag| UnfinishedItem { ticket: tag.ticket, attempt: tag.attempt, in_flight: true });
         Unfinished::new(queued.chain(in_flight).collect())
     }
 
     /// Promises items and grants slots until neither is possible.
-    #[inline]
+    #[inline(always)]
     fn pump(&mut self, wakes: &mut Wakes) {
         if self.receivers.waiting() != 0 || self.senders.waiting() != 0 {
-            while self.pump_receiver(wakes) || self.pump_sender(wakes) {}
+            self.pump_all(wakes);
         }
+    }
+
+    #[inline(never)]
+    fn pump_all(&mut self, wakes: &mut Wakes) {
+        while self.pump_receiver(wakes) || self.pump_sender(wakes) {}
     }
 
     fn pump_receiver(&mut self, wakes: &mut Wakes) -> bool {
@@ -347,15 +398,16 @@ impl<T> Core<T> {
     }
 
     /// Puts a value into the store, and tells its ticket. The caller has made sure of its place.
-    #[inline]
+    #[inline(always)]
     fn admit(&mut self, Unsent { value, level }: Unsent<T>) -> u64 {
         self.accepted += 1;
-        self.store.push(Entry { value, tag: Tag::new(self.accepted) }, level);
+        self.store.push(value, self.accepted, level);
         self.peak_len = self.peak_len.max(self.store.len());
         self.accepted
     }
 
     /// Accepts the value of the sender that has had a slot for longest. False: there is none.
+    #[inline(never)]
     fn accept_first_granted(&mut self) -> bool {
         let Some(first) = self.senders.first_served() else {
             return false;

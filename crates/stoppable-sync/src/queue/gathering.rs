@@ -10,6 +10,7 @@ use super::batch::Batch;
 use super::core::Wanted;
 use super::shared::Shared;
 use super::waiters::Key;
+use super::wakes::Poller;
 
 pub(crate) struct Gathering<'a, T> {
     shared: &'a Arc<Shared<T>>,
@@ -53,7 +54,7 @@ impl<'a, T> Gathering<'a, T> {
             }
             let coop = ready!(poll_proceed(cx));
             let Self { shared, wanted, key, begun, .. } = self;
-            let step = shared.step(cx.waker(), |core, poller, wakes| {
+            let step = shared.step(Poller::new(cx.waker()), |core, poller, wakes| {
                 core.poll_recv_many(key, *wanted, due, begun, poller, wakes)
             });
             if let Poll::Ready(taken) = step {

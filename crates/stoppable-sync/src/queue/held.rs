@@ -1,100 +1,117 @@
 //! What `Item` and `ItemRef` have in common.
 
+use std::marker::PhantomData;
+use std::mem;
 use std::ops::Deref;
 
-use super::core::Taken;
-use super::ledger::Seat;
+use super::core::{End, Seat, Taken};
 use super::shared::Shared;
-use super::store::{Entry, Tag};
+use super::store::Tag;
+
+/// The queue, as a guard knows it.
+pub(crate) trait Queue<T>: Deref<Target = Shared<T>> {
+    fn count_done(&self, seat: Seat);
+}
+
+impl<T> Queue<T> for &Shared<T> {
+    #[inline(always)]
+    fn count_done(&self, seat: Seat) {
+        self.settle(seat, End::Done);
+    }
+}
 
 /// An item in flight. Whoever drops it with the value inside abandons it.
-pub(crate) struct Held<T, Q: Deref<Target = Shared<T>>> {
-    queue: Q,
+pub(crate) struct Held<T, Q: Queue<T>> {
     /// Taken exactly when the item is settled, which ends the guard; so it is there to be looked at.
-    value: Option<T>,
-    tag: Tag,
-    seat: Seat,
+    live: Option<Live<T, Q>>,
+}
+
+struct Live<T, Q> {
+    queue: Q,
+    taken: Taken<T>,
 }
 
 const THERE: &str = "a guard has its value until it is settled";
 
-impl<T, Q: Deref<Target = Shared<T>>> Held<T, Q> {
-    #[inline]
+impl<T, Q: Queue<T>> Held<T, Q> {
+    #[inline(always)]
     pub(crate) fn new(queue: Q, taken: Taken<T>) -> Self {
-        let Taken { entry: Entry { value, tag }, seat } = taken;
-        Self { queue, value: Some(value), tag, seat }
+        Self { live: Some(Live { queue, taken }) }
     }
 
+    #[inline]
+    fn live(&self) -> &Live<T, Q> {
+        self.live.as_ref().expect(THERE)
+    }
+
+    /// The record of the item is with the queue, so that the guard is small.
     pub(crate) fn tag(&self) -> Tag {
-        self.tag
+        let Live { queue, taken } = self.live();
+        queue.tag(taken.seat)
     }
 
     #[inline]
     pub(crate) fn value(&self) -> &T {
-        self.value.as_ref().expect(THERE)
+        &self.live().taken.value
     }
 
     #[inline]
     pub(crate) fn value_mut(&mut self) -> &mut T {
-        self.value.as_mut().expect(THERE)
+        &mut self.live.as_mut().expect(THERE).taken.value
     }
 
     /// Drops the value, then counts: also when its destructor panics.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn done(mut self) {
-        let value = self.value.take();
-        let _count = CountDone(&self);
-        drop(value);
+        let live = self.live.take();
+        // There is nothing left in it to drop, which the compiler does not see.
+        mem::forget(self);
+        if let Some(Live { queue, taken: Taken { value, seat } }) = live {
+            let _count = CountDone { queue: &queue, seat, value: PhantomData };
+            drop(value);
+        }
     }
 
     pub(crate) fn reject(mut self) {
-        if let Some(taken) = self.take() {
-            self.queue.reject(taken);
+        if let Some(Live { queue, taken }) = self.live.take() {
+            queue.reject(taken);
         }
     }
 
     pub(crate) fn requeue(mut self) -> Result<(), Self> {
-        let level = self.queue.level(self.value());
-        let Some(Taken { entry, seat }) = self.take() else {
-            return Ok(());
-        };
-        let queue = &*self.queue;
-        match queue.change(|core, wakes| core.requeue(&queue.ledger, seat, entry, level, wakes)) {
+        let level = self.live().queue.level(self.value());
+        let Live { queue, taken: Taken { value, seat } } = self.live.take().expect(THERE);
+        match queue.change(|core, wakes| core.requeue(seat, value, level, wakes)) {
             Ok(()) => Ok(()),
-            Err(entry) => {
-                self.value = Some(entry.value);
-                Err(self)
-            }
+            Err(value) => Err(Self::new(queue, Taken { value, seat })),
         }
     }
 
     pub(crate) fn detach(mut self) -> T {
-        let value = self.value.take().expect(THERE);
-        let queue = &*self.queue;
-        queue.change(|core, _| core.detach(&queue.ledger, self.seat, self.tag));
+        let Live { queue, taken: Taken { value, seat } } = self.live.take().expect(THERE);
+        queue.change(|core, _| core.detach(seat));
         value
-    }
-
-    fn take(&mut self) -> Option<Taken<T>> {
-        let value = self.value.take()?;
-        Some(Taken { entry: Entry { value, tag: self.tag }, seat: self.seat })
     }
 }
 
-impl<T, Q: Deref<Target = Shared<T>>> Drop for Held<T, Q> {
+impl<T, Q: Queue<T>> Drop for Held<T, Q> {
     #[inline]
     fn drop(&mut self) {
-        if let Some(taken) = self.take() {
-            self.queue.abandon(taken);
+        if let Some(Live { queue, taken }) = self.live.take() {
+            queue.abandon(taken);
         }
     }
 }
 
-struct CountDone<'a, T, Q: Deref<Target = Shared<T>>>(&'a Held<T, Q>);
+struct CountDone<'a, T, Q: Queue<T>> {
+    queue: &'a Q,
+    seat: Seat,
+    value: PhantomData<T>,
+}
 
-impl<T, Q: Deref<Target = Shared<T>>> Drop for CountDone<'_, T, Q> {
-    #[inline]
+impl<T, Q: Queue<T>> Drop for CountDone<'_, T, Q> {
+    #[inline(always)]
     fn drop(&mut self) {
-        self.0.queue.count_done(self.0.seat, self.0.tag);
+        self.queue.count_done(self.seat);
     }
 }

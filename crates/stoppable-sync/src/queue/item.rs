@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::core::Taken;
 use super::error::RequeueError;
 use super::held::Held;
-use super::shared::Shared;
+use super::lease::{Lease, Leased};
 
 /// An item in flight, as [`recv`](super::ShutdownQueue::recv) gives it: a guard around the value.
 ///
@@ -38,18 +38,18 @@ use super::shared::Shared;
 /// # }
 /// ```
 #[must_use = "an item that is dropped unsettled is abandoned; call `done`"]
-pub struct Item<T>(Held<T, Arc<Shared<T>>>);
+pub struct Item<T>(Held<T, Leased<T>>);
 
 impl<T> Item<T> {
-    #[inline]
-    pub(crate) fn new(queue: Arc<Shared<T>>, taken: Taken<T>) -> Self {
-        Self(Held::new(queue, taken))
+    #[inline(always)]
+    pub(crate) fn new(lease: Arc<Lease<T>>, taken: Taken<T>) -> Self {
+        Self(Held::new(Leased(lease), taken))
     }
 
     /// Drops the value and counts the item as done: this attempt is over, and nobody else has to care.
     ///
     /// The item is counted after the value was dropped, and also if its destructor panics.
-    #[inline]
+    #[inline(always)]
     pub fn done(self) {
         self.0.done();
     }

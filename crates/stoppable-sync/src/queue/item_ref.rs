@@ -33,7 +33,7 @@ use super::shared::Shared;
 pub struct ItemRef<'a, T>(Held<T, &'a Shared<T>>);
 
 impl<'a, T> ItemRef<'a, T> {
-    #[inline]
+    #[inline(always)]
     pub(crate) fn new(queue: &'a Shared<T>, taken: Taken<T>) -> Self {
         Self(Held::new(queue, taken))
     }
@@ -41,7 +41,7 @@ impl<'a, T> ItemRef<'a, T> {
     /// Drops the value and counts the item as done: this attempt is over, and nobody else has to care.
     ///
     /// The item is counted after the value was dropped, and also if its destructor panics.
-    #[inline]
+    #[inline(always)]
     pub fn done(self) {
         self.0.done();
     }

@@ -40,9 +40,9 @@ impl<T> Stream for Items<T> {
             return Poll::Ready(None);
         }
         let shared = queue.shared();
-        let received = ready!(receiving.poll(shared, cx));
+        let received = ready!(receiving.poll(shared, shared, cx));
         *ended = !matches!(received, Ok(Some(_)));
-        Poll::Ready(received.map(|taken| taken.map(|taken| Item::new(Arc::clone(shared), taken))).transpose())
+        Poll::Ready(received.transpose())
     }
 }
 

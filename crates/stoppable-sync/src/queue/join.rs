@@ -25,8 +25,7 @@ impl<'a, T> Join<'a, T> {
 
     fn leave(&mut self) {
         if let Some(key) = self.key.take() {
-            let shared = self.shared;
-            shared.change(|core, wakes| core.leave_join(key, &shared.ledger, wakes));
+            self.shared.change(|core, wakes| core.leave_join(key, wakes));
         }
     }
 }
@@ -49,9 +48,7 @@ impl<T> Future for Join<'_, T> {
                 }
             }
             let Self { shared, key, .. } = this;
-            let step = shared
-                .step(cx.waker(), |core, poller, wakes| core.poll_join(key, &shared.ledger, poller, wakes));
-            if let Poll::Ready(report) = step {
+            if let Poll::Ready(report) = shared.poll_join(key, cx.waker()) {
                 return Poll::Ready(Ok(report));
             }
             ready!(this.wait.park(cx));

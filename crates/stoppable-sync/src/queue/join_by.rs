@@ -6,6 +6,7 @@ use std::task::{Context, Poll, ready};
 use pin_project::pin_project;
 use stoppable_scope::Deadline;
 
+use super::core::Core;
 use super::error::JoinByError;
 use super::join::Join;
 use super::join_report::JoinReport;
@@ -36,9 +37,7 @@ impl<T> Future for JoinBy<'_, T> {
         let this = self.project();
         let shared = *this.shared;
         Poll::Ready(ready!(this.join.poll(cx)).map_err(|error| match error {
-            LimitedError::Elapsed(_) => {
-                JoinByError::Elapsed(shared.read(|core| core.unfinished(&shared.ledger)))
-            }
+            LimitedError::Elapsed(_) => JoinByError::Elapsed(shared.read(Core::unfinished)),
             LimitedError::Cancelled(cancelled) => JoinByError::Cancelled(cancelled),
         }))
     }

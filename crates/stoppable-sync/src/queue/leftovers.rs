@@ -1,7 +1,7 @@
 use std::collections::{VecDeque, vec_deque};
 use std::fmt;
 
-use super::store::Entry;
+use super::store::Tag;
 
 /// What was queued when a queue was shut down at once: nothing is thrown away unseen.
 ///
@@ -35,8 +35,8 @@ pub struct Leftovers<T> {
 }
 
 impl<T> Leftovers<T> {
-    pub(crate) fn new(entries: VecDeque<Entry<T>>, in_flight: u64) -> Self {
-        Self { values: entries.into_iter().map(|entry| entry.value).collect(), in_flight }
+    pub(crate) fn new(queued: VecDeque<(T, Tag)>, in_flight: u64) -> Self {
+        Self { values: queued.into_iter().map(|(value, _)| value).collect(), in_flight }
     }
 
     /// How many values there are.

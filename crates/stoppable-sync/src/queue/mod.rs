@@ -1,8 +1,8 @@
 //! The queue and all that belongs to it; the futures of its methods are here under their own names.
 //!
-//! From the ground up: `store` (the order), `waiters` (first-come lists), `ledger` (what is counted
-//! without the lock), `core` (the state machine, without async), `shared` (the core behind its lock), the
-//! guards and futures, and [`ShutdownQueue`].
+//! From the ground up: `store` (the order), `waiters` (first-come lists), `ends` (which items
+//! are done, without the lock), `core` (the state machine, without async), `shared` (the core behind its
+//! lock), `lease` (what keeps it), the guards and futures, and [`ShutdownQueue`].
 
 mod abandon_policy;
 mod batch;
@@ -11,16 +11,18 @@ mod batches;
 mod builder;
 mod core;
 mod dead_letter;
+mod ends;
 mod error;
 mod gathering;
 mod held;
+mod hints;
 mod item;
 mod item_ref;
 mod items;
 mod join;
 mod join_by;
 mod join_report;
-mod ledger;
+mod lease;
 mod leftovers;
 mod limited;
 mod permit;

@@ -27,10 +27,10 @@ impl<'a, T> Recv<'a, T> {
 impl<T> Future for Recv<'_, T> {
     type Output = Result<Option<Item<T>>, Cancelled>;
 
-    #[inline]
+    #[inline(always)]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let Self { shared, receiving } = self.get_mut();
-        receiving.poll(shared, cx).map_ok(|taken| taken.map(|taken| Item::new(Arc::clone(shared), taken)))
+        receiving.poll(shared, *shared, cx)
     }
 }
 

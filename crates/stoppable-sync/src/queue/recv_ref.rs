@@ -26,10 +26,10 @@ impl<'a, T> RecvRef<'a, T> {
 impl<'a, T> Future for RecvRef<'a, T> {
     type Output = Result<Option<ItemRef<'a, T>>, Cancelled>;
 
-    #[inline]
+    #[inline(always)]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let Self { shared, receiving } = self.get_mut();
-        receiving.poll(shared, cx).map_ok(|taken| taken.map(|taken| ItemRef::new(shared, taken)))
+        receiving.poll(shared, shared, cx)
     }
 }
 

@@ -9,6 +9,7 @@ use super::core::Refusal;
 use super::error::ReserveManyError;
 use super::shared::Shared;
 use super::waiters::Key;
+use super::wakes::Poller;
 
 /// A wait for slots. Its owner calls [`leave`](Self::leave) when it goes away.
 pub(crate) struct Reserving {
@@ -45,8 +46,9 @@ impl Reserving {
             }
             let coop = ready!(poll_proceed(cx));
             let key = &mut self.key;
-            let step =
-                shared.step(cx.waker(), |core, poller, wakes| core.poll_reserve(key, want, poller, wakes));
+            let step = shared.step(Poller::new(cx.waker()), |core, poller, wakes| {
+                core.poll_reserve(key, want, poller, wakes)
+            });
             if let Poll::Ready(reserved) = step {
                 coop.made_progress();
                 return Poll::Ready(reserved.map_err(|refusal| match refusal {

@@ -4,11 +4,12 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use stoppable_scope::{Cancelled, WaitPoint};
-use tokio::task::coop::poll_proceed;
+use tokio::task::coop::{RestoreOnPending, poll_proceed};
 
 use super::core::{Sending, Unsent};
 use super::error::SendError;
 use super::shared::Shared;
+use super::wakes::Poller;
 
 /// The future of [`ShutdownQueue::send`](super::ShutdownQueue::send).
 #[must_use = "futures do nothing unless you `.await` or poll them"]
@@ -38,42 +39,65 @@ impl<'a, T> Send<'a, T> {
         }
     }
 
-    fn answer(&mut self, cancelled: Cancelled) -> Result<u64, SendError<T>> {
-        let left = self.leave().expect(NOT_OVER);
-        left.map_err(|unsent| SendError::Cancelled(unsent.value, cancelled))
+    /// It waits, or there is no room for it now. The error is boxed, so that a ticket comes back in registers.
+    #[inline(never)]
+    fn poll_waiting(
+        &mut self,
+        coop: RestoreOnPending,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<u64, Box<SendError<T>>>> {
+        let waker = cx.waker();
+        let poller = match self.sending {
+            Sending::Waiting(_) => Poller::new(waker),
+            Sending::Unsent(_) | Sending::Over => Poller::with_clone(waker),
+        };
+        let sending = &mut self.sending;
+        let step = self.shared.step(poller, |core, poller, wakes| core.poll_send(sending, poller, wakes));
+        if let Poll::Ready(sent) = step {
+            coop.made_progress();
+            return Poll::Ready(sent.map_err(|value| Box::new(SendError::ShutDown(value))));
+        }
+        drop(coop);
+        ready!(self.wait.park(cx));
+        // A request has come meanwhile.
+        Pin::new(self).poll(cx).map_err(Box::new)
+    }
+
+    /// What was accepted is not taken back by a request.
+    #[cold]
+    fn give_way(&mut self, asked: Poll<Result<(), Cancelled>>) -> Poll<Result<u64, Box<SendError<T>>>> {
+        match (self.leave().expect(NOT_OVER), asked) {
+            (Ok(ticket), _) => Poll::Ready(Ok(ticket)),
+            (Err(unsent), Poll::Ready(Err(cancelled))) => {
+                Poll::Ready(Err(Box::new(SendError::Cancelled(unsent.value, cancelled))))
+            }
+            // Refused for good, so it must not sit on a slot.
+            (Err(unsent), _) => {
+                self.sending = Sending::Unsent(unsent);
+                Poll::Pending
+            }
+        }
     }
 }
 
 impl<T> Future for Send<'_, T> {
     type Output = Result<u64, SendError<T>>;
 
-    #[inline]
+    #[inline(always)]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.get_mut();
-        loop {
-            match this.wait.check() {
-                Poll::Ready(Ok(())) => {}
-                Poll::Ready(Err(cancelled)) => return Poll::Ready(this.answer(cancelled)),
-                // Refused for good, so it must not sit on a slot.
-                Poll::Pending => match this.leave().expect(NOT_OVER) {
-                    Ok(ticket) => return Poll::Ready(Ok(ticket)),
-                    Err(unsent) => {
-                        this.sending = Sending::Unsent(unsent);
-                        return Poll::Pending;
-                    }
-                },
-            }
-            let coop = ready!(poll_proceed(cx));
-            let shared = this.shared;
-            let sending = &mut this.sending;
-            let step = shared.step(cx.waker(), |core, poller, wakes| core.poll_send(sending, poller, wakes));
-            if let Poll::Ready(sent) = step {
-                coop.made_progress();
-                return Poll::Ready(sent.map_err(SendError::ShutDown));
-            }
-            drop(coop);
-            ready!(this.wait.park(cx));
+        match this.wait.check() {
+            Poll::Ready(Ok(())) => {}
+            asked => return this.give_way(asked).map_err(|error| *error),
         }
+        let coop = ready!(poll_proceed(cx));
+        if matches!(this.sending, Sending::Unsent(_)) && !this.shared.hints.is_full() {
+            if let Some(ticket) = this.shared.send_now(&mut this.sending) {
+                coop.made_progress();
+                return Poll::Ready(Ok(ticket.get()));
+            }
+        }
+        this.poll_waiting(coop, cx).map_err(|error| *error)
     }
 }
 

@@ -11,6 +11,7 @@ use super::core::Progress;
 use super::error::SendManyError;
 use super::shared::Shared;
 use super::waiters::Key;
+use super::wakes::Poller;
 
 /// The future of [`ShutdownQueue::send_many`](super::ShutdownQueue::send_many).
 #[must_use = "futures do nothing unless you `.await` or poll them"]
@@ -58,7 +59,7 @@ impl<T> Future for SendMany<'_, T> {
             }
             let coop = ready!(poll_proceed(cx));
             let Self { shared, values, levels, key, .. } = this;
-            let step = shared.step(cx.waker(), |core, poller, wakes| {
+            let step = shared.step(Poller::new(cx.waker()), |core, poller, wakes| {
                 core.poll_send_many(key, values, levels, poller, wakes)
             });
             if let Poll::Ready(progress) = step {

@@ -106,13 +106,13 @@ impl<T> ShutdownQueue<T> {
 
     /// Everything that can be counted, read together. See [`QueueStats`].
     pub fn stats(&self) -> QueueStats {
-        self.shared.read(|core| core.stats(&self.shared.ledger))
+        self.shared.read(Core::stats)
     }
 
     /// How many items are queued, promised ones included.
     #[doc(alias = "qsize")]
     pub fn len(&self) -> usize {
-        self.shared.read(Core::len)
+        self.shared.read(|core| core.len())
     }
 
     /// Whether nothing is queued.
@@ -124,7 +124,7 @@ impl<T> ShutdownQueue<T> {
     /// Whether no slot is free. An unbounded queue is never full.
     #[doc(alias = "full")]
     pub fn is_full(&self) -> bool {
-        self.shared.read(Core::is_full)
+        self.shared.read(|core| core.is_full())
     }
 
     /// The limit, `None` for an unbounded queue.
@@ -163,7 +163,7 @@ impl<T> ShutdownQueue<T> {
     /// Whether the queue was shut down, in whichever way.
     #[doc(alias = "is_closed")]
     pub fn is_shut_down(&self) -> bool {
-        self.shared.read(Core::is_shut_down)
+        self.shared.read(|core| core.is_shut_down())
     }
 
     /// The name it was built with.

@@ -1,19 +1,13 @@
 //! Where accepted values lie until a receiver takes them. The order is decided here and nowhere else.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 
 mod levels;
 
 use levels::Levels;
 
-/// An accepted value and what the queue knows about it.
-pub(crate) struct Entry<T> {
-    pub(crate) value: T,
-    pub(crate) tag: Tag,
-}
-
-/// What stays with a value from its acceptance to its end.
+/// What the queue knows about a value from its acceptance to its end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Tag {
     /// Counts accepted values from 1.
@@ -25,8 +19,15 @@ pub(crate) struct Tag {
 }
 
 impl Tag {
-    pub(crate) fn new(ticket: u64) -> Self {
+    #[inline]
+    fn new(ticket: u64) -> Self {
         Self { ticket, attempt: 0, abandons: 0 }
+    }
+
+    /// Of the item once it was received again.
+    #[inline]
+    pub(crate) fn received(self) -> Self {
+        Self { attempt: self.attempt.saturating_add(1), ..self }
     }
 }
 
@@ -61,7 +62,20 @@ impl<T> fmt::Debug for Order<T> {
     }
 }
 
-pub(crate) enum Store<T> {
+/// A value and its ticket: as much as goes through two registers where the value is a word.
+struct Entry<T> {
+    value: T,
+    ticket: u64,
+}
+
+/// Invariant: `len` counts the entries, and `again` has the tag of each that was received before.
+pub(crate) struct Store<T> {
+    entries: Entries<T>,
+    len: usize,
+    again: BTreeMap<u64, Tag>,
+}
+
+enum Entries<T> {
     Fifo(VecDeque<Entry<T>>),
     Lifo(VecDeque<Entry<T>>),
     Priority(Box<Levels<T>>),
@@ -69,78 +83,124 @@ pub(crate) enum Store<T> {
 
 impl<T> Store<T> {
     pub(crate) fn new(order: &Order<T>) -> Self {
-        match order {
-            Order::Fifo => Self::Fifo(VecDeque::new()),
-            Order::Lifo => Self::Lifo(VecDeque::new()),
-            Order::Priority(_) => Self::Priority(Box::new(Levels::new())),
-        }
+        let entries = match order {
+            Order::Fifo => Entries::Fifo(VecDeque::new()),
+            Order::Lifo => Entries::Lifo(VecDeque::new()),
+            Order::Priority(_) => Entries::Priority(Box::new(Levels::new())),
+        };
+        Self { entries, len: 0, again: BTreeMap::new() }
     }
 
     #[inline]
     pub(crate) fn len(&self) -> usize {
-        match self {
-            Self::Fifo(entries) | Self::Lifo(entries) => entries.len(),
-            Self::Priority(levels) => levels.len(),
-        }
+        self.len
     }
 
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        self.len() == 0
+        self.len == 0
     }
 
-    #[inline]
-    pub(crate) fn push(&mut self, entry: Entry<T>, level: i64) {
-        match self {
-            Self::Fifo(entries) | Self::Lifo(entries) => entries.push_back(entry),
-            Self::Priority(levels) => levels.push(entry, level),
+    #[inline(always)]
+    pub(crate) fn push(&mut self, value: T, ticket: u64, level: i64) {
+        let entry = Entry { value, ticket };
+        match &mut self.entries {
+            Entries::Fifo(entries) | Entries::Lifo(entries) => entries.push_back(entry),
+            Entries::Priority(levels) => levels.push(entry, level),
         }
+        self.len += 1;
+    }
+
+    /// Pushes many with the tickets that follow `ticket`; the levels too, if the order has any.
+    pub(crate) fn push_many(
+        &mut self,
+        values: impl ExactSizeIterator<Item = T>,
+        mut ticket: u64,
+        levels: &mut VecDeque<i64>,
+    ) {
+        let many = values.len();
+        let entries = values.map(|value| {
+            ticket += 1;
+            Entry { value, ticket }
+        });
+        match &mut self.entries {
+            Entries::Fifo(queued) | Entries::Lifo(queued) => {
+                queued.extend(entries);
+            }
+            Entries::Priority(queued) => {
+                entries.zip(levels.drain(..many)).for_each(|(entry, level)| queued.push(entry, level));
+            }
+        }
+        self.len += many;
     }
 
     /// Pushes it so that it comes out last: of all, or of its level.
-    pub(crate) fn put_back(&mut self, entry: Entry<T>, level: i64) {
-        match self {
-            Self::Fifo(entries) => entries.push_back(entry),
-            Self::Lifo(entries) => entries.push_front(entry),
-            Self::Priority(levels) => levels.push(entry, level),
+    pub(crate) fn put_back(&mut self, value: T, tag: Tag, level: i64) {
+        let entry = Entry { value, ticket: tag.ticket };
+        match &mut self.entries {
+            Entries::Fifo(entries) => entries.push_back(entry),
+            Entries::Lifo(entries) => entries.push_front(entry),
+            Entries::Priority(levels) => levels.push(entry, level),
+        }
+        self.len += 1;
+        self.again.insert(tag.ticket, tag);
+    }
+
+    /// The next value in the queue's order.
+    #[inline(always)]
+    pub(crate) fn pop(&mut self) -> Option<(T, Tag)> {
+        let Entry { value, ticket } = match &mut self.entries {
+            Entries::Fifo(entries) => entries.pop_front(),
+            Entries::Lifo(entries) => entries.pop_back(),
+            Entries::Priority(levels) => levels.pop(),
+        }?;
+        self.len -= 1;
+        Some((value, self.take_tag(ticket)))
+    }
+
+    /// The next `many` values in the queue's order, of which there are so many.
+    pub(crate) fn pop_many(&mut self, many: usize, mut take: impl FnMut(T, Tag)) {
+        match &mut self.entries {
+            Entries::Fifo(entries) if self.again.is_empty() => {
+                self.len -= many;
+                entries.drain(..many).for_each(|Entry { value, ticket }| take(value, Tag::new(ticket)));
+            }
+            _ => std::iter::from_fn(|| self.pop()).take(many).for_each(|(value, tag)| take(value, tag)),
         }
     }
 
-    /// The next entry in the queue's order.
+    /// Few values come here twice, so the others have no tag on record.
     #[inline]
-    pub(crate) fn pop(&mut self) -> Option<Entry<T>> {
-        match self {
-            Self::Fifo(entries) => entries.pop_front(),
-            Self::Lifo(entries) => entries.pop_back(),
-            Self::Priority(levels) => levels.pop(),
-        }
+    fn take_tag(&mut self, ticket: u64) -> Tag {
+        let known = if self.again.is_empty() { None } else { self.again.remove(&ticket) };
+        known.unwrap_or(Tag::new(ticket))
     }
 
     /// Takes one out of the middle. Looks through all of them.
-    pub(crate) fn remove(&mut self, ticket: u64) -> Option<Entry<T>> {
-        match self {
-            Self::Fifo(entries) | Self::Lifo(entries) => {
-                let at = entries.iter().position(|entry| entry.tag.ticket == ticket)?;
+    pub(crate) fn remove(&mut self, ticket: u64) -> Option<T> {
+        let entry = match &mut self.entries {
+            Entries::Fifo(entries) | Entries::Lifo(entries) => {
+                let at = entries.iter().position(|entry| entry.ticket == ticket)?;
                 entries.remove(at)
             }
-            Self::Priority(levels) => levels.remove(ticket),
-        }
+            Entries::Priority(levels) => levels.remove(ticket),
+        }?;
+        self.len -= 1;
+        self.again.remove(&ticket);
+        Some(entry.value)
     }
 
     /// Everything, in the queue's order.
-    pub(crate) fn take_all(&mut self) -> VecDeque<Entry<T>> {
-        match self {
-            Self::Fifo(entries) => std::mem::take(entries),
-            Self::Lifo(entries) => std::mem::take(entries).into_iter().rev().collect(),
-            Self::Priority(levels) => levels.take_all(),
-        }
+    pub(crate) fn take_all(&mut self) -> VecDeque<(T, Tag)> {
+        std::iter::from_fn(|| self.pop()).collect()
     }
 
     /// What is in it, in no order.
     pub(crate) fn tags(&self) -> Vec<Tag> {
-        match self {
-            Self::Fifo(entries) | Self::Lifo(entries) => entries.iter().map(|entry| entry.tag).collect(),
-            Self::Priority(levels) => levels.tags().collect(),
+        let tag = |entry: &Entry<T>| self.again.get(&entry.ticket).copied().unwrap_or(Tag::new(entry.ticket));
+        match &self.entries {
+            Entries::Fifo(entries) | Entries::Lifo(entries) => entries.iter().map(tag).collect(),
+            Entries::Priority(levels) => levels.iter().map(tag).collect(),
         }
     }
 }

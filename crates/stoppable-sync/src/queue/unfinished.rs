@@ -36,7 +36,7 @@ pub struct Unfinished {
 pub struct UnfinishedItem {
     /// The item's number: values are numbered from 1 in the order in which they were accepted.
     pub ticket: u64,
-    /// How often it was received; of those in flight up to 255.
+    /// How often it was received.
     pub attempt: u32,
     /// Received and not settled. If false, it is queued.
     pub in_flight: bool,

@@ -63,7 +63,7 @@ impl<W> Waiters<W> {
                 at
             }
         };
-        self.shift(Key(at), Line::Waiting);
+        self.link(at, Line::Waiting);
         Key(at)
     }
 
@@ -79,22 +79,22 @@ impl<W> Waiters<W> {
     /// Moves the waiter to the end of `line`.
     pub(crate) fn shift(&mut self, key: Key, line: Line) {
         self.unlink(key.0);
-        let tail = match self.ends(line) {
-            Some(ends) => std::mem::replace(&mut ends.tail, key.0),
-            None => return,
-        };
-        let node = &mut self.nodes[key.0];
-        node.line = line;
-        node.prev = tail;
-        if tail != NIL {
-            self.nodes[tail].next = key.0;
+        self.link(key.0, line);
+    }
+
+    /// A node that is in no line becomes the last of `line`.
+    #[inline]
+    fn link(&mut self, at: usize, line: Line) {
+        let Some(ends) = self.ends(line) else { return };
+        let tail = std::mem::replace(&mut ends.tail, at);
+        ends.len += 1;
+        if tail == NIL {
+            ends.head = at;
+        } else {
+            self.nodes[tail].next = at;
         }
-        if let Some(ends) = self.ends(line) {
-            ends.len += 1;
-            if tail == NIL {
-                ends.head = key.0;
-            }
-        }
+        let node = &mut self.nodes[at];
+        (node.line, node.prev) = (line, tail);
     }
 
     /// Moves the waiter to the head of those that wait: what it was served was taken back.
@@ -112,6 +112,7 @@ impl<W> Waiters<W> {
     }
 
     /// Does nothing to a node that is in no line, so that leaving twice is harmless.
+    #[inline]
     fn unlink(&mut self, at: usize) {
         let Node { line, prev, next, .. } = self.nodes[at];
         let Some(ends) = self.ends(line) else { return };
@@ -132,6 +133,7 @@ impl<W> Waiters<W> {
         (node.line, node.prev, node.next) = (Line::Out, NIL, NIL);
     }
 
+    #[inline]
     fn ends(&mut self, line: Line) -> Option<&mut Ends> {
         match line {
             Line::Waiting => Some(&mut self.waiting),

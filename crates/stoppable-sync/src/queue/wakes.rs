@@ -1,14 +1,25 @@
 //! Wakers are foreign code: they are cloned, woken and dropped only while the lock is not held.
 
+use std::mem::{self, ManuallyDrop};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::Waker;
 
-/// Wakers collected under the lock, to be woken after it.
-#[derive(Default)]
+/// Wakers collected under the lock, and woken when this is dropped: after it.
+///
+/// Mostly there is none, and then there is nothing to do; so it is not for the compiler to drop what is in it.
 #[must_use]
-pub(crate) struct Wakes {
+pub(crate) struct Wakes(ManuallyDrop<Collected>);
+
+/// Invariant: if `first` is vacant, there are no others to be woken.
+#[derive(Default)]
+struct Collected {
     first: Option<Waker>,
-    rest: Vec<Waker>,
+    more: Option<Box<More>>,
+}
+
+#[derive(Default)]
+struct More {
+    wakers: Vec<Waker>,
     /// Not to be woken, only to be dropped where no lock is held. One call retires at most one.
     retired: Option<Waker>,
 }
@@ -16,46 +27,52 @@ pub(crate) struct Wakes {
 impl Wakes {
     #[inline]
     pub(crate) fn new() -> Self {
-        Self { first: None, rest: Vec::new(), retired: None }
+        Self(ManuallyDrop::new(Collected { first: None, more: None }))
     }
 
     #[inline]
     pub(crate) fn push(&mut self, waker: Option<Waker>) {
         let Some(waker) = waker else { return };
-        if self.first.is_none() {
-            self.first = Some(waker);
+        if self.0.first.is_none() {
+            self.0.first = Some(waker);
         } else {
-            self.rest.push(waker);
+            self.0.more.get_or_insert_default().wakers.push(waker);
         }
     }
 
     /// Takes the waker of a record that is gone.
     #[inline]
     pub(crate) fn retire(&mut self, waker: Option<Waker>) {
-        debug_assert!(self.retired.is_none() || waker.is_none());
         if waker.is_some() {
-            self.retired = waker;
+            let retired = &mut self.0.more.get_or_insert_default().retired;
+            debug_assert!(retired.is_none());
+            *retired = waker;
         }
     }
 
-    /// Wakes all, in order. A waker that panics does not keep the next one from being woken.
-    #[inline]
-    pub(crate) fn wake_all(self) {
-        if self.first.is_some() || self.retired.is_some() {
-            self.wake_each();
-        }
-    }
-
-    #[cold]
-    fn wake_each(self) {
-        for waker in self.first.into_iter().chain(self.rest) {
+    #[inline(never)]
+    fn wake_each(&mut self) {
+        let Collected { first, more } = mem::take(&mut *self.0);
+        let More { wakers, retired } = more.map_or_else(More::default, |more| *more);
+        for waker in first.into_iter().chain(wakers) {
             shrug_off("a waker panicked", || waker.wake());
         }
-        discard(self.retired);
+        discard(retired);
+    }
+}
+
+/// Wakes all, in order. A waker that panics does not keep the next one from being woken.
+impl Drop for Wakes {
+    #[inline(always)]
+    fn drop(&mut self) {
+        if self.0.first.is_some() || self.0.more.is_some() {
+            self.wake_each();
+        }
     }
 }
 
 /// Runs foreign code whose panic must not reach whoever happens to be here.
+#[cold]
 pub(crate) fn shrug_off(what: &'static str, foreign: impl FnOnce()) {
     if catch_unwind(AssertUnwindSafe(foreign)).is_err() {
         tracing::error!("{what}; the queue goes on");
@@ -63,6 +80,7 @@ pub(crate) fn shrug_off(what: &'static str, foreign: impl FnOnce()) {
 }
 
 /// Drops a waker, which may be foreign code too.
+#[cold]
 pub(crate) fn discard(waker: Option<Waker>) {
     if let Some(waker) = waker {
         shrug_off("a waker panicked when dropped", || drop(waker));
@@ -84,12 +102,19 @@ impl<'a> Poller<'a> {
         Self { waker, spare: None }
     }
 
+    /// For a wait that is not on record, and so sure to need the clone if it is not over.
+    pub(crate) fn with_clone(waker: &'a Waker) -> Self {
+        Self { waker, spare: Some(waker.clone()) }
+    }
+
     /// Outside the lock only.
+    #[cold]
     pub(crate) fn make_clone(&mut self) {
         self.spare = Some(self.waker.clone());
     }
 
     /// A waker for a new record.
+    #[inline]
     pub(crate) fn take_clone(&mut self) -> Result<Waker, NeedsClone> {
         self.spare.take().ok_or(NeedsClone)
     }
@@ -106,7 +131,10 @@ impl<'a> Poller<'a> {
 }
 
 impl Drop for Poller<'_> {
+    #[inline]
     fn drop(&mut self) {
-        discard(self.spare.take());
+        if self.spare.is_some() {
+            discard(self.spare.take());
+        }
     }
 }

@@ -1,5 +1,7 @@
-use stoppable_sync::ShutdownQueue;
-use tokio_test::assert_pending;
+use std::sync::Arc;
+
+use stoppable_sync::{Item, ShutdownQueue};
+use tokio_test::{assert_pending, assert_ready, task};
 
 use crate::{assert_balanced, by_hand, take};
 
@@ -102,4 +104,55 @@ fn debug_prints_the_facts() {
     }
     queue.shutdown();
     assert!(format!("{queue:?}").contains("is_shut_down: true"));
+}
+
+#[test]
+fn more_items_than_have_a_seat_of_their_own_are_all_counted() {
+    let queue = ShutdownQueue::unbounded();
+    for round in 1..=3 {
+        (0..200).for_each(|n| {
+            queue.try_send(n).unwrap();
+        });
+        let mut items: Vec<_> = (0..200).map(|_| queue.try_recv().unwrap()).collect();
+        let late = items.split_off(100);
+        items.into_iter().rev().for_each(Item::done);
+        assert_eq!((queue.stats().done, queue.stats().in_flight), (round * 200 - 100, 100));
+        late.into_iter().for_each(Item::done);
+        assert_eq!((queue.stats().done, queue.stats().in_flight), (round * 200, 0));
+    }
+}
+
+#[tokio::test]
+async fn a_join_hears_of_items_received_before_it_and_after() {
+    let queue = ShutdownQueue::unbounded();
+    (0..4).for_each(|n| {
+        queue.try_send(n).unwrap();
+    });
+    let before = [queue.try_recv().unwrap(), queue.try_recv().unwrap()];
+    let mut join = task::spawn(queue.join());
+    assert_pending!(join.poll());
+    let after = [queue.try_recv().unwrap(), queue.try_recv().unwrap()];
+    for item in after.into_iter().chain(before) {
+        assert!(!join.is_woken());
+        item.done();
+    }
+    assert!(join.is_woken());
+    assert_eq!(assert_ready!(join.poll()).unwrap().done, 4);
+}
+
+#[test]
+fn nothing_keeps_a_queue_without_handles_but_its_items() {
+    let kept = Arc::new(());
+    let in_sink = Arc::clone(&kept);
+    let queue = ShutdownQueue::builder().dead_letters(move |_| drop(Arc::clone(&in_sink))).build();
+    (0..3).for_each(|n| {
+        queue.try_send(n).unwrap();
+    });
+    queue.try_recv().unwrap().done();
+    let (done, dropped) = (queue.try_recv().unwrap(), queue.try_recv().unwrap());
+    drop(queue);
+    assert_eq!(Arc::strong_count(&kept), 2);
+    done.done();
+    drop(dropped);
+    assert_eq!(Arc::strong_count(&kept), 1);
 }

@@ -1,7 +1,6 @@
 //! Items on their way out together.
 
-use super::{Core, Receiver, Step, TakenMany};
-use crate::queue::ledger::Ledger;
+use super::{Core, End, Receiver, Seat, Step, TakenMany};
 use crate::queue::waiters::{Key, Line};
 use crate::queue::wakes::{NeedsClone, Poller, Wakes};
 
@@ -69,23 +68,26 @@ impl<T> Core<T> {
     /// Takes what the order says is next, up to `max` of what is promised to nobody.
     fn take_many(&mut self, max: usize) -> TakenMany<T> {
         let many = self.available().min(max);
-        let record = self.batches.open();
+        let (record, tags) = self.batches.open();
         let mut values = Vec::with_capacity(many);
-        for _ in 0..many {
-            if let Some(mut entry) = self.store.pop() {
-                entry.tag.attempt = entry.tag.attempt.saturating_add(1);
-                self.batches.add(record, entry.tag);
-                values.push(entry.value);
-            }
-        }
+        tags.reserve(many);
+        self.store.pop_many(many, |value, tag| {
+            values.push(value);
+            tags.push(tag.received());
+        });
         TakenMany { values, record }
     }
 
-    /// Counts `many` items, all of a batch, as done.
-    pub(crate) fn batch_done(&mut self, record: u32, many: usize, ledger: &Ledger, wakes: &mut Wakes) {
+    /// Counts all items of a batch as done.
+    pub(crate) fn batch_done(&mut self, record: u32, wakes: &mut Wakes) {
+        let many = self.batches.close(record);
+        self.count(End::Done, many as u64, wakes);
+    }
+
+    /// Every item of the batch gets a seat of its own.
+    pub(crate) fn break_up(&mut self, record: u32) -> Vec<Seat> {
+        let tags = self.batches.tags(record).to_vec();
         self.batches.close(record);
-        if ledger.count_done(many as u64) {
-            self.release_joiners(ledger, wakes);
-        }
+        tags.into_iter().map(|tag| self.seat(tag)).collect()
     }
 }

@@ -2,32 +2,52 @@
 
 use std::task::Waker;
 
-use super::{Core, Receiver, Step, Taken};
+use super::{Core, End, Receiver, Seat, Step, Taken};
+use crate::queue::ends::SEATS;
 use crate::queue::error::TryRecvError;
-use crate::queue::ledger::{Ledger, Seat};
+use crate::queue::store::Tag;
 use crate::queue::waiters::{Key, Line};
 use crate::queue::wakes::{NeedsClone, Poller, Wakes};
 
 impl<T> Core<T> {
     /// Takes what the order says is next, whoever it was promised to: a promise is for *an* item.
-    #[inline]
-    fn take(&mut self, ledger: &Ledger) -> Option<Taken<T>> {
-        let mut entry = self.store.pop()?;
-        let tag = &mut entry.tag;
-        tag.attempt = tag.attempt.saturating_add(1);
-        let others = self.accepted - self.store.len() as u64 - 1;
-        let others = others - (self.rejected + self.abandoned + self.returned) - self.batches.items();
-        let seat = ledger.seat(*tag, others, &mut self.cursor);
-        if seat == Seat::Overflow {
-            self.overflow.insert(tag.ticket, tag.attempt);
-        }
-        Some(Taken { entry, seat })
+    #[inline(always)]
+    fn take(&mut self) -> Option<Taken<T>> {
+        let (value, tag) = self.store.pop()?;
+        let seat = self.seat(tag.received());
+        Some(Taken { value, seat })
     }
 
-    #[inline]
-    pub(crate) fn try_recv(&mut self, ledger: &Ledger, wakes: &mut Wakes) -> Result<Taken<T>, TryRecvError> {
-        if self.available() != 0 || self.accept_first_granted() {
-            if let Some(taken) = self.take(ledger) {
+    #[inline(always)]
+    pub(super) fn seat(&mut self, tag: Tag) -> Seat {
+        if self.ends.take(self.recent) {
+            // Its item has ended, which is counted here as well as anywhere.
+            self.done += 1;
+            self.singles[self.recent] = tag;
+            return Seat { at: self.recent, alone: self.joiners.waiting() == 0 };
+        }
+        if self.singles.len() >= self.crowded {
+            self.make_seats();
+        }
+        let at = self.singles.insert(tag);
+        if at >= SEATS {
+            return Seat { at, alone: false };
+        }
+        self.recent = at;
+        Seat { at, alone: self.joiners.waiting() == 0 }
+    }
+
+    /// Looks again only once there are many more, so that it pays also where all of them are in flight.
+    #[inline(never)]
+    fn make_seats(&mut self) {
+        self.count_ends();
+        self.crowded = SEATS.max(2 * self.singles.len());
+    }
+
+    #[inline(always)]
+    pub(crate) fn try_recv(&mut self, wakes: &mut Wakes) -> Result<Taken<T>, TryRecvError> {
+        if self.available() != 0 || (self.senders.served() != 0 && self.accept_first_granted()) {
+            if let Some(taken) = self.take() {
                 self.pump(wakes);
                 return Ok(taken);
             }
@@ -35,40 +55,52 @@ impl<T> Core<T> {
         Err(if self.drained() { TryRecvError::ShutDown } else { TryRecvError::Empty })
     }
 
-    /// `None`: shut down and nothing queued.
-    #[inline]
-    pub(crate) fn poll_recv(
+    /// One that waits gives up its place for what it was promised.
+    #[inline(always)]
+    pub(crate) fn recv_now(
         &mut self,
         key: &mut Option<Key>,
-        ledger: &Ledger,
-        poller: &mut Poller<'_>,
         wakes: &mut Wakes,
-    ) -> Step<Option<Taken<T>>> {
-        if let Some(known) = *key {
-            match self.receivers.get(known) {
-                Some((Line::Waiting, receiver)) => {
-                    return match poller.register(&mut receiver.waker) {
-                        Ok(()) => Step::Pending,
-                        Err(NeedsClone) => Step::NeedsClone,
-                    };
-                }
-                _ => {
-                    // What it was promised is there, or it was told to look again: as one that comes now.
-                    *key = None;
-                    self.strike_off(known);
-                }
-            }
+    ) -> Result<Taken<T>, TryRecvError> {
+        if key.is_some() && !self.is_called(key) {
+            return Err(TryRecvError::Empty);
         }
-        match self.try_recv(ledger, wakes) {
-            Ok(taken) => Step::Ready(Some(taken)),
-            Err(TryRecvError::ShutDown) => Step::Ready(None),
-            Err(TryRecvError::Empty) => match poller.take_clone() {
-                Ok(waker) => {
-                    *key = Some(self.receivers.insert(Receiver { waker: Some(waker), want: 1, promised: 0 }));
-                    Step::Pending
-                }
-                Err(NeedsClone) => Step::NeedsClone,
-            },
+        self.try_recv(wakes)
+    }
+
+    /// Whether it has nothing to wait for any more: it was promised something, or told to look again. It is
+    /// then as one that comes now.
+    #[inline(never)]
+    fn is_called(&mut self, key: &mut Option<Key>) -> bool {
+        let Some(known) = *key else { return true };
+        if let Some((Line::Waiting, _)) = self.receivers.get(known) {
+            return false;
+        }
+        *key = None;
+        self.strike_off(known);
+        true
+    }
+
+    /// Gets or keeps a place in the line. Ready: there is something, or there will be nothing.
+    pub(crate) fn poll_line(&mut self, key: &mut Option<Key>, poller: &mut Poller<'_>) -> Step<()> {
+        if let Some(known) = *key {
+            return match self.receivers.get(known) {
+                Some((Line::Waiting, receiver)) => match poller.register(&mut receiver.waker) {
+                    Ok(()) => Step::Pending,
+                    Err(NeedsClone) => Step::NeedsClone,
+                },
+                _ => Step::Ready(()),
+            };
+        }
+        if !self.is_dry() {
+            return Step::Ready(());
+        }
+        match poller.take_clone() {
+            Ok(waker) => {
+                *key = Some(self.receivers.insert(Receiver { waker: Some(waker), want: 1, promised: 0 }));
+                Step::Pending
+            }
+            Err(NeedsClone) => Step::NeedsClone,
         }
     }
 
@@ -86,15 +118,14 @@ impl<T> Core<T> {
     }
 
     /// Takes one item out of the store for good. Where it was promised, the promise made last is void.
-    pub(crate) fn cancel(&mut self, ticket: u64, ledger: &Ledger, wakes: &mut Wakes) -> Option<T> {
-        let entry = self.store.remove(ticket)?;
-        self.returned += 1;
+    pub(crate) fn cancel(&mut self, ticket: u64, wakes: &mut Wakes) -> Option<T> {
+        let value = self.store.remove(ticket)?;
         if self.promised > self.store.len() {
             self.take_promise_back();
         }
         self.pump(wakes);
-        self.release_joiners(ledger, wakes);
-        Some(entry.value)
+        self.count(End::Returned, 1, wakes);
+        Some(value)
     }
 
     /// From who has part of what it wants, else from who was served last: that one is first to wait again.

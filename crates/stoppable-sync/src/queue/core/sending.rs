@@ -1,5 +1,6 @@
 //! Values on their way in.
 
+use std::num::NonZeroU64;
 use std::task::Waker;
 
 use super::{Core, Offer, Phase, Sender, Sending, Step, Unsent};
@@ -11,7 +12,7 @@ const ON_RECORD: &str = "a send that waits is on record";
 
 impl<T> Core<T> {
     /// Whether a value, or a permit, finds room now.
-    #[inline]
+    #[inline(always)]
     pub(super) fn room(&self) -> Result<(), TryReserveError> {
         if self.phase != Phase::Open {
             return Err(TryReserveError::ShutDown);
@@ -32,36 +33,45 @@ impl<T> Core<T> {
     }
 
     /// A value that was waiting and has its slot is not overtaken by one that comes now.
-    #[inline]
+    #[inline(always)]
     fn admit_behind_granted(&mut self, unsent: Unsent<T>, wakes: &mut Wakes) -> u64 {
-        while self.accept_first_granted() {}
+        while self.senders.served() != 0 {
+            self.accept_first_granted();
+        }
         let ticket = self.admit(unsent);
         self.pump(wakes);
         ticket
     }
 
+    /// The ticket, if there is room for a value that is not sent.
     #[inline]
+    pub(crate) fn send_now(&mut self, sending: &mut Sending<T>, wakes: &mut Wakes) -> Option<NonZeroU64> {
+        self.room().ok()?;
+        let unsent = sending.take_unsent()?;
+        NonZeroU64::new(self.admit_behind_granted(unsent, wakes))
+    }
+
     pub(crate) fn poll_send(
         &mut self,
         sending: &mut Sending<T>,
         poller: &mut Poller<'_>,
         wakes: &mut Wakes,
     ) -> Step<Result<u64, T>> {
+        if let Some(ticket) = self.send_now(sending, wakes) {
+            return Step::Ready(Ok(ticket.get()));
+        }
         match std::mem::replace(sending, Sending::Over) {
-            Sending::Unsent(unsent) => match self.room() {
-                Ok(()) => Step::Ready(Ok(self.admit_behind_granted(unsent, wakes))),
-                Err(TryReserveError::ShutDown) => Step::Ready(Err(unsent.value)),
-                Err(TryReserveError::Full) => match poller.take_clone() {
-                    Ok(waker) => {
-                        let offer = Offer::Value(unsent);
-                        *sending = Sending::Waiting(self.line_up(offer, waker));
-                        Step::Pending
-                    }
-                    Err(NeedsClone) => {
-                        *sending = Sending::Unsent(unsent);
-                        Step::NeedsClone
-                    }
-                },
+            Sending::Unsent(unsent) if self.phase != Phase::Open => Step::Ready(Err(unsent.value)),
+            Sending::Unsent(unsent) => match poller.take_clone() {
+                Ok(waker) => {
+                    let offer = Offer::Value(unsent);
+                    *sending = Sending::Waiting(self.line_up(offer, waker));
+                    Step::Pending
+                }
+                Err(NeedsClone) => {
+                    *sending = Sending::Unsent(unsent);
+                    Step::NeedsClone
+                }
             },
             Sending::Waiting(key) => match self.senders.get(key) {
                 Some((Line::Waiting, sender)) => {

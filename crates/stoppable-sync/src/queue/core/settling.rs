@@ -2,11 +2,11 @@
 
 use std::collections::VecDeque;
 
-use super::{Core, End, Joiner, Phase, Step};
+use super::{Core, End, Joiner, Phase, Seat, Step};
+use crate::queue::ends::SEATS;
 use crate::queue::error::TaskDoneError;
 use crate::queue::join_report::JoinReport;
-use crate::queue::ledger::{Ledger, Seat};
-use crate::queue::store::{Entry, Tag};
+use crate::queue::store::Tag;
 use crate::queue::waiters::{Key, Line};
 use crate::queue::wakes::{NeedsClone, Poller, Wakes};
 
@@ -14,42 +14,49 @@ use crate::queue::wakes::{NeedsClone, Poller, Wakes};
 const REQUEUES: u32 = 3;
 
 impl<T> Core<T> {
-    /// The item is in flight no more.
-    pub(crate) fn vacate(&mut self, ledger: &Ledger, seat: Seat, tag: Tag) {
-        match seat {
-            Seat::Single(at) => ledger.vacate(at),
-            Seat::Overflow => {
-                self.overflow.remove(&tag.ticket);
-            }
-            Seat::Batch { record, at } => self.batches.vacate(record, at),
-        }
+    pub(crate) fn tag(&self, seat: Seat) -> Tag {
+        self.singles[seat.at]
     }
 
     /// Counts the end of an item in flight.
-    pub(crate) fn settle(&mut self, ledger: &Ledger, seat: Seat, tag: Tag, end: End, wakes: &mut Wakes) {
-        self.vacate(ledger, seat, tag);
+    #[inline(always)]
+    pub(crate) fn settle(&mut self, seat: Seat, end: End, wakes: &mut Wakes) {
+        self.singles.remove(seat.at);
+        self.count(end, 1, wakes);
+    }
+
+    /// Counts ends. The items are neither queued nor in flight any more.
+    #[inline(always)]
+    pub(super) fn count(&mut self, end: End, many: u64, wakes: &mut Wakes) {
         match end {
-            End::Rejected => self.rejected += 1,
-            End::Abandoned => self.abandoned += 1,
+            End::Done => self.done += many,
+            End::Rejected => self.rejected += many,
+            End::Abandoned => self.abandoned += many,
+            End::Returned => self.returned += many,
         }
-        self.release_joiners(ledger, wakes);
+        if self.joiners.waiting() != 0 {
+            self.release_joiners(wakes);
+        }
+    }
+
+    /// Counts what was noted as done.
+    pub(super) fn count_ends(&mut self) {
+        for seat in 0..SEATS {
+            if self.ends.take(seat) {
+                self.singles.remove(seat);
+                self.done += 1;
+            }
+        }
     }
 
     /// Puts an item in flight to the back, beyond capacity if need be. Gives it back after the end.
-    pub(crate) fn requeue(
-        &mut self,
-        ledger: &Ledger,
-        seat: Seat,
-        entry: Entry<T>,
-        level: i64,
-        wakes: &mut Wakes,
-    ) -> Result<(), Entry<T>> {
+    pub(crate) fn requeue(&mut self, seat: Seat, value: T, level: i64, wakes: &mut Wakes) -> Result<(), T> {
         if self.phase == Phase::Stopped {
-            return Err(entry);
+            return Err(value);
         }
-        self.vacate(ledger, seat, entry.tag);
+        let tag = self.singles.remove(seat.at);
         self.requeued += 1;
-        self.store.put_back(entry, level);
+        self.store.put_back(value, tag, level);
         self.peak_len = self.peak_len.max(self.store.len());
         self.pump(wakes);
         Ok(())
@@ -60,48 +67,43 @@ impl<T> Core<T> {
     /// would put it.
     pub(crate) fn abandon(
         &mut self,
-        ledger: &Ledger,
         seat: Seat,
-        mut entry: Entry<T>,
+        value: T,
         level: Option<i64>,
         wakes: &mut Wakes,
-    ) -> Result<(), Entry<T>> {
-        let Some(level) = level else { return Err(entry) };
-        if self.phase != Phase::Open || entry.tag.abandons >= REQUEUES {
-            return Err(entry);
+    ) -> Result<(), T> {
+        let Some(level) = level else { return Err(value) };
+        let tag = &mut self.singles[seat.at];
+        if self.phase != Phase::Open || tag.abandons >= REQUEUES {
+            return Err(value);
         }
-        entry.tag.abandons += 1;
-        self.requeue(ledger, seat, entry, level, wakes)
+        tag.abandons += 1;
+        self.requeue(seat, value, level, wakes)
     }
 
     /// The value goes its own way; the item stays in flight.
-    pub(crate) fn detach(&mut self, ledger: &Ledger, seat: Seat, tag: Tag) {
-        self.vacate(ledger, seat, tag);
-        self.detached.push_back((tag.ticket, tag.attempt));
+    pub(crate) fn detach(&mut self, seat: Seat) {
+        self.detached.push_back(self.singles.remove(seat.at));
     }
 
     /// Settles the detached item that is the oldest.
-    pub(crate) fn task_done(&mut self, ledger: &Ledger, wakes: &mut Wakes) -> Result<(), TaskDoneError> {
+    pub(crate) fn task_done(&mut self, wakes: &mut Wakes) -> Result<(), TaskDoneError> {
         self.detached.pop_front().ok_or(TaskDoneError)?;
-        if ledger.count_done(1) {
-            self.release_joiners(ledger, wakes);
-        }
+        self.count(End::Done, 1, wakes);
         Ok(())
     }
 
     // Joining.
 
-    fn finished(&self, ledger: &Ledger) -> Option<JoinReport> {
-        let stats = self.stats(ledger);
+    fn finished(&mut self) -> Option<JoinReport> {
+        let stats = self.stats();
         (stats.unfinished() == 0).then(|| JoinReport::new(&stats))
     }
 
     /// Releases everybody who joins, if nothing is unfinished.
-    pub(crate) fn release_joiners(&mut self, ledger: &Ledger, wakes: &mut Wakes) {
-        if self.joiners.waiting() == 0 {
-            return;
-        }
-        let Some(report) = self.finished(ledger) else {
+    #[cold]
+    pub(crate) fn release_joiners(&mut self, wakes: &mut Wakes) {
+        let Some(report) = self.finished() else {
             return;
         };
         while let Some(first) = self.joiners.first_waiting() {
@@ -111,54 +113,31 @@ impl<T> Core<T> {
                 wakes.push(joiner.waker.take());
             }
         }
-        ledger.set_joiners(0);
     }
 
-    pub(crate) fn poll_join(
-        &mut self,
-        key: &mut Option<Key>,
-        ledger: &Ledger,
-        poller: &mut Poller<'_>,
-        wakes: &mut Wakes,
-    ) -> Step<JoinReport> {
-        if let Some(known) = *key {
-            if let Some((Line::Waiting, joiner)) = self.joiners.get(known) {
-                if let Err(NeedsClone) = poller.register(&mut joiner.waker) {
-                    return Step::NeedsClone;
-                }
+    pub(crate) fn poll_join(&mut self, key: &mut Option<Key>, poller: &mut Poller<'_>) -> Step<JoinReport> {
+        if let Some((line, joiner)) = key.and_then(|known| self.joiners.get(known)) {
+            if line == Line::Waiting {
+                return match poller.register(&mut joiner.waker) {
+                    Ok(()) => Step::Pending,
+                    Err(NeedsClone) => Step::NeedsClone,
+                };
             }
-        } else {
-            if let Some(report) = self.finished(ledger) {
-                return Step::Ready(report);
-            }
-            let Ok(waker) = poller.take_clone() else {
-                return Step::NeedsClone;
-            };
-            *key = Some(self.joiners.insert(Joiner { waker: Some(waker), report: None }));
-            ledger.set_joiners(self.joiners.waiting());
         }
-        // Only now: `done()` counts first and then looks whether somebody is here.
-        self.release_joiners(ledger, wakes);
-        let Some(known) = *key else {
-            return Step::Pending;
+        let released = key.take().and_then(|known| self.joiners.remove(known));
+        if let Some(report) = released.and_then(|joiner| joiner.report).or_else(|| self.finished()) {
+            return Step::Ready(report);
+        }
+        let Ok(waker) = poller.take_clone() else {
+            return Step::NeedsClone;
         };
-        match self.joiners.get(known) {
-            Some((Line::Out, joiner)) => match joiner.report.take() {
-                Some(report) => {
-                    self.leave_join(known, ledger, wakes);
-                    *key = None;
-                    Step::Ready(report)
-                }
-                None => Step::Pending,
-            },
-            _ => Step::Pending,
-        }
+        *key = Some(self.joiners.insert(Joiner { waker: Some(waker), report: None }));
+        Step::Pending
     }
 
-    pub(crate) fn leave_join(&mut self, key: Key, ledger: &Ledger, wakes: &mut Wakes) {
+    pub(crate) fn leave_join(&mut self, key: Key, wakes: &mut Wakes) {
         if let Some(Joiner { waker, .. }) = self.joiners.remove(key) {
             wakes.retire(waker);
-            ledger.set_joiners(self.joiners.waiting());
         }
     }
 
@@ -185,24 +164,14 @@ impl<T> Core<T> {
         }
     }
 
-    /// Nothing comes in, nothing is put back; gives what is queued.
-    pub(crate) fn stop(
-        &mut self,
-        ledger: &Ledger,
-        end: Option<End>,
-        wakes: &mut Wakes,
-    ) -> VecDeque<Entry<T>> {
+    /// Nothing comes in, nothing is put back; gives what is queued, whose end is `end`.
+    pub(crate) fn stop(&mut self, end: End, wakes: &mut Wakes) -> VecDeque<(T, Tag)> {
         self.phase = Phase::Stopped;
         self.turn_senders_away(wakes);
         self.take_promises_back();
         let queued = self.store.take_all();
-        match end {
-            None => self.returned += queued.len() as u64,
-            Some(End::Rejected) => self.rejected += queued.len() as u64,
-            Some(End::Abandoned) => self.abandoned += queued.len() as u64,
-        }
         self.pump(wakes);
-        self.release_joiners(ledger, wakes);
+        self.count(end, queued.len() as u64, wakes);
         queued
     }
 

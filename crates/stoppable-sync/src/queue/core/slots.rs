@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::{Core, Offer, Phase, Progress, Refusal, Sender, Slots, Step, Unsent};
+use super::{Core, Offer, Phase, Progress, Refusal, Sender, Slots, Step};
 use crate::queue::error::TryReserveError;
 use crate::queue::waiters::{Key, Line};
 use crate::queue::wakes::{NeedsClone, Poller, Wakes};
@@ -170,10 +170,9 @@ impl<T> Core<T> {
 
     fn admit_many(&mut self, room: usize, values: &mut VecDeque<T>, levels: &mut VecDeque<i64>) -> usize {
         let many = room.min(values.len());
-        for value in values.drain(..many) {
-            let level = levels.pop_front().unwrap_or(0);
-            self.admit(Unsent { value, level });
-        }
+        self.store.push_many(values.drain(..many), self.accepted, levels);
+        self.accepted += many as u64;
+        self.peak_len = self.peak_len.max(self.store.len());
         many
     }
 }

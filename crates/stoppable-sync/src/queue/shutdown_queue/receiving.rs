@@ -1,6 +1,5 @@
 //! Items on their way out.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use stoppable_scope::Deadline;
@@ -146,8 +145,7 @@ impl<T> ShutdownQueue<T> {
     #[doc(alias = "get_nowait")]
     #[inline]
     pub fn try_recv(&self) -> Result<Item<T>, TryRecvError> {
-        let taken = self.shared.change(|core, wakes| core.try_recv(&self.shared.ledger, wakes))?;
-        Ok(crate::Item::new(Arc::clone(&self.shared), taken))
+        self.shared.recv_item(&mut None)
     }
 
     /// Waits for an item, and takes with it what else is there: up to `max` items under one guard.

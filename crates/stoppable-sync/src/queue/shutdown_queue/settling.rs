@@ -102,7 +102,7 @@ impl<T> ShutdownQueue<T> {
     /// # }
     /// ```
     pub fn cancel(&self, ticket: u64) -> Option<T> {
-        self.shared.change(|core, wakes| core.cancel(ticket, &self.shared.ledger, wakes))
+        self.shared.change(|core, wakes| core.cancel(ticket, wakes))
     }
 
     /// Settles one item that was [detached](crate::Item::detach) from its guard, the oldest, as done.
@@ -128,6 +128,6 @@ impl<T> ShutdownQueue<T> {
     /// # }
     /// ```
     pub fn task_done(&self) -> Result<(), TaskDoneError> {
-        self.shared.change(|core, wakes| core.task_done(&self.shared.ledger, wakes))
+        self.shared.change(|core, wakes| core.task_done(wakes))
     }
 }

@@ -1,6 +1,7 @@
 //! How the queue closes.
 
 use super::ShutdownQueue;
+use crate::queue::core::End;
 use crate::queue::leftovers::Leftovers;
 
 impl<T> ShutdownQueue<T> {
@@ -54,8 +55,8 @@ impl<T> ShutdownQueue<T> {
     pub fn shutdown_immediate(&self) -> Leftovers<T> {
         let shared = &*self.shared;
         let (entries, in_flight) = shared.change(|core, wakes| {
-            let entries = core.stop(&shared.ledger, None, wakes);
-            (entries, core.stats(&shared.ledger).in_flight)
+            let entries = core.stop(End::Returned, wakes);
+            (entries, core.stats().in_flight)
         });
         Leftovers::new(entries, in_flight)
     }
