@@ -161,21 +161,11 @@ fn parked_by_hand() -> Side {
 }
 
 fn cancelling(case: Case, n: u64) -> Case {
-    let peer = Side::new("JoinSet::abort_all", |n| async move {
-        let parking = Parking::default();
-        let mut tasks = JoinSet::new();
-        for _ in 0..n {
-            tasks.spawn(parking.clone().park());
-        }
-        parking.until(n).await;
-        let start = Instant::now();
-        tasks.abort_all();
-        while let Some(ended) = tasks.join_next().await {
-            black_box(ended.is_err());
-        }
-        Sample::since(start, n)
-    });
-    case.limits(1.3, 1.0).fixed(n).variant(Variant::new("", cancelled_group("TaskGroup"), peer))
+    case.limits(1.3, 1.0).fixed(n).variant(Variant::new(
+        "",
+        cancelled_group("TaskGroup"),
+        aborted_set("JoinSet::abort_all"),
+    ))
 }
 
 /// From the cancel to the end of the group.
@@ -192,6 +182,24 @@ pub(super) fn cancelled_group(name: &'static str) -> Side {
             Ok::<_, TaskError>(start)
         });
         let start = group.await.expect("the body has a value");
+        Sample::since(start, n)
+    })
+}
+
+/// The same with what is there without a group.
+pub(super) fn aborted_set(name: &'static str) -> Side {
+    Side::new(name, |n| async move {
+        let parking = Parking::default();
+        let mut tasks = JoinSet::new();
+        for _ in 0..n {
+            tasks.spawn(parking.clone().park());
+        }
+        parking.until(n).await;
+        let start = Instant::now();
+        tasks.abort_all();
+        while let Some(ended) = tasks.join_next().await {
+            black_box(ended.is_err());
+        }
         Sample::since(start, n)
     })
 }

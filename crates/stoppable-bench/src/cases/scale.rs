@@ -1,4 +1,5 @@
-//! Many of a thing beside few of it: what is linear costs the same a unit.
+//! Many of a thing beside few of it: what is linear costs the same a unit, but for what the machine adds. Pages are
+//! fetched and caches missed by tokio's own tasks too; how much that makes is shown beside.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,17 +8,19 @@ use std::time::Instant;
 use futures::future::BoxFuture;
 use stoppable::{ShutdownQueue, TaskError, TaskGroup, ok, with_timeout};
 use tokio::sync::Barrier;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
 
-use super::group::cancelled_group;
+use super::group::{aborted_set, cancelled_group};
 use super::support::{HOUR, resident};
 use crate::case::{Case, RuntimeKind, Sample, Side, Variant};
 
 pub(super) fn cases() -> Vec<Case> {
     let cancel = Case::new("scale.cancel", "1M tasks cancelled and joined, against 1k", "task");
-    let cancel = growth(cancel, 1_000_000, cancelled_group);
-    let mut cases = vec![cancel];
+    let mut cases = vec![growth(cancel.limits(2.0, 1.3), 1_000_000, "", cancelled_group)];
     for (time, bytes, what, unit, n, load) in LOADS {
-        cases.push(growth(Case::new(time, what, unit), n, |name| under_load(name, load)));
+        cases
+            .push(growth(Case::new(time, what, unit).limits(2.0, 1.3), n, "", |name| under_load(name, load)));
         let grown = Case::new(bytes, what, unit).bytes(n).limits(1.2, 1.05);
         cases.push(grown.variant(Variant::new(
             "",
@@ -25,6 +28,13 @@ pub(super) fn cases() -> Vec<Case> {
             Side::new(FEW, move |_| grown_by(load, 1000)),
         )));
     }
+    let plain = |key, what, unit| Case::new(key, what, unit);
+    let cancel = plain("scale.cancel.tokio", "the same with `JoinSet::abort_all`", "task");
+    cases.push(growth(cancel, 1_000_000, "JoinSet itself", aborted_set));
+    let tasks = plain("scale.tasks.tokio", "the same in a `JoinSet`", "task");
+    cases.push(growth(tasks, 1_000_000, "JoinSet itself", |name| under_load(name, plain_tasks)));
+    let timeouts = plain("scale.timeouts.tokio", "the same with tokio's `timeout`", "timeout");
+    cases.push(growth(timeouts, 100_000, "timeout itself", |name| under_load(name, plain_timeouts)));
     cases
 }
 
@@ -40,7 +50,7 @@ const LOADS: [(&str, &str, &str, &str, u64, Load); 4] = [
 ];
 
 /// A case whose peer is ours, with a thousand of it.
-fn growth(case: Case, n: u64, side: impl Fn(&'static str) -> Side) -> Case {
+fn growth(case: Case, n: u64, load: &'static str, side: impl Fn(&'static str) -> Side) -> Case {
     let few = side(FEW);
     let few = Side::new(FEW, move |_| {
         // Often enough that the clock can tell, each time anew.
@@ -54,8 +64,8 @@ fn growth(case: Case, n: u64, side: impl Fn(&'static str) -> Side) -> Case {
             all
         }
     });
-    let case = case.limits(2.0, 1.3).fixed(n).on(&[RuntimeKind::Ct]);
-    case.variant(Variant::new("", side("many"), few))
+    let case = case.fixed(n).on(&[RuntimeKind::Ct]);
+    case.variant(Variant::new(load, side("many"), few))
 }
 
 /// Where the memory is read, if anywhere: when all there is to be is there.
@@ -104,6 +114,38 @@ fn tasks(n: u64, peak: Peak) -> BoxFuture<'static, ()> {
             ok(())
         });
         group.await.expect("all end well");
+    })
+}
+
+fn plain_tasks(n: u64, _: Peak) -> BoxFuture<'static, ()> {
+    Box::pin(async move {
+        let all = Arc::new(Barrier::new(n as usize + 1));
+        let mut tasks = JoinSet::new();
+        for _ in 0..n {
+            let all = Arc::clone(&all);
+            tasks.spawn(async move {
+                all.wait().await;
+            });
+        }
+        tokio::task::yield_now().await;
+        all.wait().await;
+        tasks.join_all().await;
+    })
+}
+
+fn plain_timeouts(n: u64, _: Peak) -> BoxFuture<'static, ()> {
+    Box::pin(async move {
+        let all = Arc::new(Barrier::new(n as usize + 1));
+        let mut tasks = JoinSet::new();
+        for _ in 0..n {
+            let all = Arc::clone(&all);
+            tasks.spawn(timeout(HOUR, async move {
+                all.wait().await;
+            }));
+        }
+        tokio::task::yield_now().await;
+        all.wait().await;
+        tasks.join_all().await;
     })
 }
 
