@@ -5,8 +5,7 @@ use std::mem;
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, Waker};
 
-use parking_lot::Mutex;
-use stoppable_scope::machinery::{Node, Origin};
+use stoppable_scope::machinery::{Node, Origin, ShortMutex};
 use stoppable_scope::{Reason, Scope};
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
@@ -31,7 +30,8 @@ pub(crate) struct Core {
     pub(crate) places: Option<Arc<Semaphore>>,
     pub(crate) cancelled_if: Option<CancelledIf>,
     attendance: Attendance,
-    ledger: Mutex<Ledger>,
+    /// Nothing of a user runs under this lock.
+    ledger: ShortMutex<Ledger>,
 }
 
 impl Core {
@@ -51,7 +51,7 @@ impl Core {
             places: limit.map(|limit| Arc::new(Semaphore::new(limit))),
             cancelled_if,
             attendance: Attendance::default(),
-            ledger: Mutex::default(),
+            ledger: ShortMutex::default(),
         });
         let owner: Weak<Self> = Arc::downgrade(&core);
         core.node.set_owner(owner);

@@ -50,6 +50,7 @@ mod scope;
 mod scope_cancelled;
 mod scope_run;
 mod section;
+mod short_mutex;
 mod stopping;
 mod sync;
 mod task_error;
@@ -95,5 +96,6 @@ pub mod machinery {
     pub use crate::node::Node;
     pub use crate::request::Origin;
     pub use crate::section::Section;
+    pub use crate::short_mutex::ShortMutex;
     pub use crate::task_error::request_in;
 }

@@ -49,32 +49,45 @@ impl Node {
 
     fn descend(self: &Arc<Self>, hint: u32) -> Audience {
         let mut audience = Audience::default();
+        // Whoever is asked itself passes it on, whatever it is.
+        self.tell(hint, &mut audience);
         let mut rest = vec![Arc::clone(self)];
+        let mut some = Vec::new();
         while let Some(node) = rest.pop() {
-            node.set(hint);
-            let cancel = hint == HINT_CANCEL;
-            let mut state = node.state.lock();
-            if cancel {
-                audience.roots.extend(node.take_root_from(&mut state));
-            }
-            for (_, listener) in state.rest.cold_mut().into_iter().flat_map(|cold| cold.waits.iter_mut()) {
-                if cancel || listener.on_stop {
-                    audience.waits.extend(listener.waker.take());
-                }
-            }
-            // A cleanup section hears of it, to shorten its limit; what is inside does not.
-            if cancel && node.masks() && !Arc::ptr_eq(&node, self) {
-                continue;
-            }
-            state.rest.find_children(&mut rest);
-            let token = cancel && state.rest.cold().is_some_and(|cold| cold.token.is_some());
-            drop(state);
-            // A hint alone does not cancel a token: what it speaks of may have been taken back.
-            if token && node.effective_request().is_some() {
-                audience.tokens.extend(node.take_token());
+            // A few at a time: each is told while it is at hand, and nobody below waits long for the lock.
+            let mut slots = 0..;
+            while node.some_children(&mut slots, &mut some) {
+                rest.extend(some.drain(..).filter(|child| child.tell(hint, &mut audience)));
             }
         }
         audience
+    }
+
+    /// Tells this scope alone. Whether there are others below it that are to be told.
+    fn tell(self: &Arc<Self>, hint: u32, audience: &mut Audience) -> bool {
+        self.set(hint);
+        let cancel = hint == HINT_CANCEL;
+        let mut state = self.state.lock();
+        if cancel {
+            audience.roots.extend(self.take_root_from(&mut state));
+        }
+        for (_, listener) in state.rest.cold_mut().into_iter().flat_map(|cold| cold.waits.iter_mut()) {
+            if cancel || listener.on_stop {
+                audience.waits.extend(listener.waker.take());
+            }
+        }
+        // A cleanup section hears of it, to shorten its limit; what is inside does not.
+        if cancel && self.masks() {
+            return false;
+        }
+        let token = cancel && state.rest.cold().is_some_and(|cold| cold.token.is_some());
+        let below = state.rest.has_children();
+        drop(state);
+        // A hint alone does not cancel a token: what it speaks of may have been taken back.
+        if token && self.effective_request().is_some() {
+            audience.tokens.extend(self.take_token());
+        }
+        below
     }
 
     /// Wakes whoever polls the frame of this scope: the nearest registration from here up.

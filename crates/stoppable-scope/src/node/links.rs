@@ -1,6 +1,7 @@
 //! How nodes hold one another. A child holds its parent; the parent knows its children weakly.
 
 use std::mem;
+use std::ops::RangeFrom;
 use std::sync::Arc;
 
 use super::{ENDED, HINT_CANCEL, HINT_STOP, Node, OWN_CANCEL, RELINKED};
@@ -143,9 +144,16 @@ impl Node {
 
     /// Those below that are alive.
     pub fn children(&self) -> Vec<Arc<Self>> {
-        let mut alive = Vec::new();
-        self.state.lock().rest.find_children(&mut alive);
-        alive
+        let (mut slots, mut all) = (0.., Vec::new());
+        while self.some_children(&mut slots, &mut all) {}
+        all
+    }
+
+    /// Adds some of those below that are alive, of the first of these slots, which are taken off. `false` once none are
+    /// left. Who comes meanwhile looks at the hints itself.
+    pub(super) fn some_children(&self, slots: &mut RangeFrom<usize>, into: &mut Vec<Arc<Self>>) -> bool {
+        const SOME: usize = 64;
+        self.state.lock().rest.find_children(slots, SOME, into)
     }
 }
 

@@ -1,6 +1,7 @@
 //! What else a scope has: mostly nothing or one child, so that takes no memory of its own.
 
 use std::mem;
+use std::ops::RangeFrom;
 use std::sync::{Arc, Weak};
 
 use super::{Cold, Node};
@@ -64,12 +65,34 @@ impl Rest {
         }
     }
 
-    /// Adds the children that are alive to `found`.
-    pub(super) fn find_children(&self, found: &mut Vec<Arc<Node>>) {
+    pub(super) fn has_children(&self) -> bool {
         match self {
-            Self::Nothing => {}
-            Self::Child(child) => found.extend(child.upgrade()),
-            Self::Cold(cold) => found.extend(cold.children.iter().filter_map(|(_, child)| child.upgrade())),
+            Self::Nothing => false,
+            Self::Child(_) => true,
+            Self::Cold(cold) => !cold.children.is_empty(),
         }
+    }
+
+    /// Adds the children in the first `many` of these slots that are alive to `found`, and takes the slots off. `false`
+    /// if there are no such slots.
+    pub(super) fn find_children(
+        &self,
+        slots: &mut RangeFrom<usize>,
+        many: usize,
+        found: &mut Vec<Arc<Node>>,
+    ) -> bool {
+        let (begin, end) = match self {
+            Self::Nothing => (slots.start, 0),
+            Self::Child(_) => (slots.start, 1),
+            Self::Cold(cold) => (slots.start, cold.children.capacity()),
+        };
+        slots.start = end.min(begin + many).max(begin);
+        let child = |slot| match self {
+            Self::Nothing => None,
+            Self::Child(child) => Some(child),
+            Self::Cold(cold) => cold.children.get(slot),
+        };
+        found.extend((begin..slots.start).filter_map(child).filter_map(Weak::upgrade));
+        begin < end
     }
 }
