@@ -208,48 +208,41 @@ impl Frame {
 
     /// After the future was polled and is pending. `before` is the request that it could see then.
     fn verdict(&mut self, before: Option<Hearing>) -> Verdict {
+        let own_only = self.rule == Rule::Own;
+        let standing = before.filter(|before| self.node().still_stands(&before.request, own_only));
+        let Some(before) = standing else { return self.verdict_on_news() };
+        let chance = self.chance(&before.request, before.is_fair());
+        let request = before.request;
+        let mut end = None;
+        if chance == Chance::Fair && self.sections <= 0 {
+            end = if self.rule == Rule::Wait { Some(request.at()) } else { self.node().cut_at(own_only) };
+            let after_grace = end.is_some_and(|end| end > request.at());
+            // Without a grace the end has come, whatever the clock says.
+            if end.is_some_and(|end| !after_grace || end <= Instant::now()) {
+                let answered = self.rule != Rule::Wait && self.has_answered(&request);
+                return Verdict::Cut(Cut { answered, after_grace, request });
+            }
+        }
+        self.rare.get_or_insert_default().asked = Some(Asked { request, chance });
+        if chance == Chance::Fair { Verdict::Wait(end) } else { Verdict::AskSoon }
+    }
+
+    /// What it heard before the poll, if anything, does not stand any more.
+    fn verdict_on_news(&mut self) -> Verdict {
         let Some(request) = self.request() else {
             if let Some(rare) = &mut self.rare {
                 rare.asked = None;
             }
             return Verdict::Wait(None);
         };
-        let Some(before) = before.filter(|before| before.request.is(&request)) else {
-            // It came while the future was polled: what was polled before it has not heard of it.
-            let now = request.is_announced() && coop::has_budget_remaining();
-            return if now { Verdict::AskNow } else { Verdict::AskSoon };
-        };
-        let chance = self.chance(&request, before.is_fair());
-        let verdict = self.verdict_on(&request, chance);
-        if !matches!(verdict, Verdict::Cut(_)) {
-            self.rare.get_or_insert_default().asked = Some(Asked { request, chance });
-        }
-        verdict
+        // It came while the future was polled: what was polled before it has not heard of it.
+        let now = request.is_announced() && coop::has_budget_remaining();
+        if now { Verdict::AskNow } else { Verdict::AskSoon }
     }
 
-    fn verdict_on(&self, request: &Request, chance: Chance) -> Verdict {
-        if chance != Chance::Fair {
-            return Verdict::AskSoon;
-        }
-        if self.sections > 0 {
-            return Verdict::Wait(None);
-        }
-        let cut =
-            |answered, after_grace| Verdict::Cut(Cut { answered, after_grace, request: request.clone() });
-        if self.rule == Rule::Wait {
-            return cut(false, false);
-        }
-        let Some(end) = self.node().cut_at(self.rule == Rule::Own) else {
-            return Verdict::Wait(None);
-        };
-        let after_grace = end > request.at();
-        // Without a grace the end has come, whatever the clock says.
-        if after_grace && end > Instant::now() {
-            return Verdict::Wait(Some(end));
-        }
+    fn has_answered(&self, request: &Request) -> bool {
         let root = ambient::root();
-        let answered = root.as_ref().unwrap_or(self.node()).answers_to(request) > 0;
-        cut(answered, after_grace)
+        root.as_ref().unwrap_or(self.node()).answers_to(request) > 0
     }
 
     /// Whether the future has had its chance to answer `request`, after one more poll.

@@ -98,10 +98,15 @@ impl Node {
 
     /// The first request that was made on this scope and stands.
     pub fn own_request(&self) -> Option<Request> {
+        self.first_request(Request::clone)
+    }
+
+    /// Looks at it without a clone.
+    fn first_request<R>(&self, look: impl FnOnce(&Request) -> R) -> Option<R> {
         if self.bits() & OWN_CANCEL == 0 {
             return None;
         }
-        self.state.lock().requests().first().cloned()
+        self.state.lock().requests().first().map(look)
     }
 
     /// What a wait in this scope answers with: the outermost request that reaches it.
@@ -123,6 +128,18 @@ impl Node {
             if node.masks() { Step::Stop } else { Step::Up }
         });
         outermost
+    }
+
+    /// Whether `request` still is what a wait in this scope answers with; of this scope alone with `own_only`.
+    pub(crate) fn still_stands(self: &Arc<Self>, request: &Request, own_only: bool) -> bool {
+        let mut stands = false;
+        self.ascend::<()>(&mut |node| {
+            if let Some(same) = node.first_request(|first| first.is(request)) {
+                stands = same;
+            }
+            if own_only || node.masks() { Step::Stop } else { Step::Up }
+        });
+        stands
     }
 
     /// The outermost request above this scope, by a request that was made or by the clock.
@@ -188,8 +205,7 @@ impl Node {
             if let Some(given) = node.grace() {
                 grace = Some(grace.map_or(given, |least| given.min(least)));
             }
-            if let Some(request) = node.own_request() {
-                let at = request.at();
+            if let Some(at) = node.first_request(Request::at) {
                 // A grace that the clock cannot hold does not end.
                 let end = grace.or(blocking).map_or(Some(at), |grace: Duration| at.checked_add(grace));
                 earliest = match (earliest, end) {
