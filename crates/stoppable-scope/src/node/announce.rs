@@ -65,11 +65,12 @@ impl Node {
 
     /// Tells this scope alone. Whether there are others below it that are to be told.
     fn tell(self: &Arc<Self>, hint: u32, audience: &mut Audience) -> bool {
-        self.set(hint);
         let cancel = hint == HINT_CANCEL;
         let mut state = self.state.lock();
         if cancel {
-            audience.roots.extend(self.take_root_from(&mut state));
+            audience.roots.extend(self.hint_to_root(hint, &mut state));
+        } else {
+            self.set(hint);
         }
         for (_, listener) in state.rest.cold_mut().into_iter().flat_map(|cold| cold.waits.iter_mut()) {
             if cancel || listener.on_stop {

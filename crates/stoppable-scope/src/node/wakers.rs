@@ -46,10 +46,19 @@ impl Node {
         self.take_root_from(&mut self.state.lock())
     }
 
-    pub(super) fn take_root_from(&self, state: &mut State) -> Option<Waker> {
+    fn take_root_from(&self, state: &mut State) -> Option<Waker> {
         let waker = state.root.take()?;
         self.bits.fetch_and(!REGISTERED, Ordering::AcqRel);
         Some(waker)
+    }
+
+    /// Takes what wakes this frame and leaves a hint, in one step.
+    pub(super) fn hint_to_root(&self, hint: u32, state: &mut State) -> Option<Waker> {
+        let waker = state.root.take();
+        let gone = if waker.is_some() { REGISTERED } else { 0 };
+        let change = |bits| Some((bits | hint) & !gone);
+        let _always = self.bits.fetch_update(Ordering::AcqRel, Ordering::Acquire, change);
+        waker
     }
 
     /// Takes what wakes this frame. The root of a task that is being polled may register only after that, and then
