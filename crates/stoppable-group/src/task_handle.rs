@@ -167,11 +167,11 @@ impl<T> TaskHandle<T> {
         }
     }
 
-    /// The runtime went down and took the result along; what became of the task is known all the same.
+    /// The runtime went down and took the result along; word of what became of the task was left.
     #[cold]
     fn lost(&self) -> HandleError {
-        let known = Core::outcome_of(&self.node).and_then(|outcome| HandleError::of(self.name(), &outcome));
-        known.unwrap_or_else(|| {
+        let word = self.node.take_word().and_then(|word| word.downcast().ok());
+        word.map(|error| *error).unwrap_or_else(|| {
             let request = self.node.effective_request();
             let request = request.unwrap_or_else(|| self.node.request(Reason::OwnerGone, Origin::Library));
             HandleError::Cancelled { task: self.name().clone(), cancelled: Cancelled::new(request) }

@@ -265,7 +265,9 @@ where
             Phase::Running => End::Cut(Cut { request, answered: false, after_grace: false }),
             Phase::New => End::NotStarted(Cancelled::new(request)),
         };
-        drop(self.finish(end));
+        if let Some(Err(error)) = self.finish(end) {
+            self.frame.node().leave_word(Box::new(error));
+        }
     }
 
     /// Drops the future, judges its end, and leaves it in the books. Users' destructors run first, so that a

@@ -4,9 +4,10 @@ mod support;
 
 use std::future::pending;
 
+use futures::FutureExt;
 use stoppable_group::{HandleError, Policy, TaskError, TaskGroup, TaskHandle, ok, with_timeout};
 use stoppable_scope::{OrCancelledExt, Scope, cleanup};
-use support::{Alive, PanicOnDrop, ends, ms, secs};
+use support::{Alive, PanicOnDrop, ends, ms, runtimes, secs};
 use tokio::time::{Instant, sleep};
 
 // "Waiting for a handle borrows the task: leaving the wait does not cancel it."
@@ -240,4 +241,79 @@ async fn the_outermost_request_is_the_reason() {
     });
     let error = ends(error).await.unwrap().await.unwrap_err();
     assert_eq!(error.to_string(), "task `t` was cancelled: group");
+}
+
+// The failure of a task is known before the cancel that follows from it, on whatever threads the two are.
+#[test]
+fn who_waits_for_a_task_has_its_failure_and_not_the_cancel_that_it_causes() {
+    for runtime in runtimes() {
+        for _ in 0..500 {
+            let run = TaskGroup::run(|group| async move {
+                let task = group.spawn(async { Err::<(), _>(std::io::Error::other("disk")) });
+                let seen = task.await.unwrap_err();
+                assert!(seen.failure().is_some(), "{seen:?}");
+                ok(())
+            });
+            let spawned = runtime.spawn(run);
+            let error = runtime.block_on(async { ends(spawned).await.unwrap().unwrap_err() });
+            assert_eq!(error.failures().len(), 1);
+        }
+    }
+}
+
+// What has left the group is there for whoever looks next, on whatever thread that is.
+#[test]
+fn a_task_that_is_counted_out_has_left_its_result() {
+    for runtime in runtimes() {
+        let run = TaskGroup::run(|group| async move {
+            for round in 0..500 {
+                let task = group.spawn(async move { ok(round) });
+                while group.live() > 0 {
+                    tokio::task::yield_now().await;
+                }
+                assert!(task.is_finished());
+                assert_eq!(task.now_or_never().expect("it is there")?, round);
+            }
+            ok(())
+        });
+        let spawned = runtime.spawn(run);
+        runtime.block_on(async { ends(spawned).await.unwrap().unwrap() });
+    }
+}
+
+// The result of a task goes with its runtime, what became of it does not.
+#[test]
+fn a_handle_outlives_the_runtime_of_its_task() {
+    let [runtime, other] = runtimes();
+    let (give, take) = std::sync::mpsc::channel();
+    runtime.spawn(TaskGroup::run(|group| async move {
+        let running = group.task("running").spawn(pending::<()>());
+        let broken = PanicOnDrop("at the end");
+        let failing = group.task("failing").spawn(async move {
+            let _broken = broken;
+            pending::<()>().await;
+        });
+        tokio::task::yield_now().await;
+        give.send((group, running, failing)).unwrap();
+        pending::<()>().await;
+        ok(())
+    }));
+    let (running, failing, fresh) = runtime.block_on(async {
+        let (group, running, failing) = loop {
+            match take.try_recv() {
+                Ok(given) => break given,
+                Err(_) => tokio::task::yield_now().await,
+            }
+        };
+        // Not polled before the runtime is gone.
+        (running, failing, group.task("fresh").spawn(async {}))
+    });
+    drop(runtime);
+    other.block_on(async {
+        let cancelled = ends(running).await.unwrap_err();
+        assert!(matches!(cancelled, HandleError::Cancelled { .. }), "{cancelled:?}");
+        assert!(ends(failing).await.unwrap_err().failure().is_some());
+        let fresh = ends(fresh).await.unwrap_err();
+        assert!(matches!(fresh, HandleError::NotStarted { .. }), "{fresh:?}");
+    });
 }

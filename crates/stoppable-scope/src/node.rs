@@ -142,6 +142,8 @@ struct Cold {
     cleanup_limit: Option<Duration>,
     /// The group whose scope this is.
     owner: Option<std::sync::Weak<dyn std::any::Any + Send + Sync>>,
+    /// What became of the task, where its runtime took the result along.
+    word: Option<Box<dyn std::any::Any + Send + Sync>>,
 }
 
 impl Node {
@@ -248,6 +250,16 @@ impl Node {
                 None => Step::Up,
             }
         })
+    }
+
+    /// Leaves word of what became of the task for its handle, where the runtime takes the result along.
+    pub fn leave_word(&self, word: Box<dyn std::any::Any + Send + Sync>) {
+        self.state.lock().rest.make_cold().word = Some(word);
+    }
+
+    /// Takes the word that was left.
+    pub fn take_word(&self) -> Option<Box<dyn std::any::Any + Send + Sync>> {
+        self.state.lock().rest.cold_mut().and_then(|cold| cold.word.take())
     }
 
     /// Notes that a wait in this scope has answered `request`: for this scope and those of the same task
