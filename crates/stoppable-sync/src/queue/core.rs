@@ -86,6 +86,8 @@ pub(crate) struct Unsent<T> {
     pub(crate) level: i64,
 }
 
+pub(crate) const NOT_OVER: &str = "`Send` polled after completion";
+
 /// Where a `send` is.
 pub(crate) enum Sending<T> {
     Unsent(Unsent<T>),
@@ -337,7 +339,7 @@ impl<T> Core<T> {
         let Some(first) = self.receivers.first_waiting() else {
             return false;
         };
-        if self.available() == 0 {
+        if self.available() == 0 && self.senders.served() != 0 {
             self.accept_first_granted();
         }
         let (available, drained, open) = (self.available(), self.drained(), self.phase == Phase::Open);
@@ -365,13 +367,13 @@ impl<T> Core<T> {
     }
 
     fn pump_sender(&mut self, wakes: &mut Wakes) -> bool {
+        let Some(first) = self.senders.first_waiting() else {
+            return false;
+        };
         let free = self.free();
         if free == 0 {
             return false;
         }
-        let Some(first) = self.senders.first_waiting() else {
-            return false;
-        };
         let Some((_, sender)) = self.senders.get(first) else {
             return false;
         };

@@ -40,12 +40,21 @@ impl<T> Deref for Leased<T> {
     }
 }
 
+impl<T> Leased<T> {
+    /// Where somebody waits for the end, or there are more items in flight than can be noted.
+    #[cold]
+    #[inline(never)]
+    fn settle_aloud(&self, seat: Seat) {
+        self.settle(seat, End::Done);
+    }
+}
+
 impl<T> Queue<T> for Leased<T> {
     #[inline(always)]
     fn count_done(&self, seat: Seat) {
         match seat.alone() {
             Some(seat) => self.0.ends.note(seat),
-            None => self.settle(seat, End::Done),
+            None => self.settle_aloud(seat),
         }
     }
 }

@@ -1,10 +1,11 @@
 //! What `Recv`, `RecvRef` and `Items` have in common.
 
+use std::mem;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use stoppable_scope::{Cancelled, WaitPoint};
-use tokio::task::coop::{RestoreOnPending, poll_proceed};
+use tokio::task::coop::poll_proceed;
 
 use super::error::TryRecvError;
 use super::item::Item;
@@ -53,52 +54,54 @@ impl Receiving {
         source: &impl Source<G>,
         cx: &mut Context<'_>,
     ) -> Poll<Result<Option<G>, Cancelled>> {
-        loop {
-            match self.wait.check() {
-                Poll::Ready(Ok(())) => {}
-                // Nothing is lost by it, so the request wins over an item; that goes to the next.
-                Poll::Ready(Err(cancelled)) => {
-                    self.leave(shared);
-                    return Poll::Ready(Err(cancelled));
-                }
-                Poll::Pending => {
-                    self.leave(shared);
-                    return Poll::Pending;
-                }
+        match self.wait.check() {
+            Poll::Ready(Ok(())) => {}
+            // Nothing is lost by it, so the request wins over an item; that goes to the next.
+            Poll::Ready(Err(cancelled)) => {
+                self.leave(shared);
+                return Poll::Ready(Err(cancelled));
             }
-            let coop = ready!(poll_proceed(cx));
-            let sure_to_wait = self.key.is_none() && shared.hints.is_empty();
-            let received =
-                if sure_to_wait { Err(TryRecvError::Empty) } else { source.recv_now(&mut self.key) };
-            let received = match received {
-                Ok(taken) => Some(taken),
-                Err(TryRecvError::ShutDown) => None,
-                Err(TryRecvError::Empty) => {
-                    ready!(self.wait_in_line(shared, coop, cx));
-                    continue;
-                }
-            };
-            coop.made_progress();
-            return Poll::Ready(Ok(received));
+            Poll::Pending => {
+                self.leave(shared);
+                return Poll::Pending;
+            }
         }
+        if self.key.is_none() && shared.hints.is_empty() {
+            self.wait_in_line(shared, cx);
+            return Poll::Pending;
+        }
+        let coop = ready!(poll_proceed(cx));
+        let received = match source.recv_now(&mut self.key) {
+            Ok(taken) => Some(taken),
+            Err(TryRecvError::ShutDown) => None,
+            Err(TryRecvError::Empty) => {
+                drop(coop);
+                self.wait_in_line(shared, cx);
+                return Poll::Pending;
+            }
+        };
+        // It is over, so what it took from the budget is not given back.
+        mem::forget(coop);
+        Poll::Ready(Ok(received))
     }
 
-    /// `Ready`: there is something now, look again.
+    /// Gets or keeps a place in the line. Where there is something by now it has itself polled again: a way back
+    /// into `poll` would cost each item something.
     #[inline(never)]
-    fn wait_in_line<T>(
-        &mut self,
-        shared: &Shared<T>,
-        coop: RestoreOnPending,
-        cx: &mut Context<'_>,
-    ) -> Poll<()> {
-        let waker = cx.waker();
-        let poller = if self.key.is_some() { Poller::new(waker) } else { Poller::with_clone(waker) };
-        let key = &mut self.key;
-        if shared.step(poller, |core, poller, _| core.poll_line(key, poller)).is_ready() {
-            return Poll::Ready(());
+    fn wait_in_line<T>(&mut self, shared: &Shared<T>, cx: &mut Context<'_>) {
+        let waits = match self.key {
+            None => {
+                self.key = shared.line_up(cx.waker(), |core, waker, _| core.line_up_to_recv(waker));
+                self.key.is_some()
+            }
+            Some(key) => {
+                let poller = Poller::new(cx.waker());
+                shared.step(poller, |core, poller, _| core.stay_in_line(key, poller)).is_pending()
+            }
+        };
+        if !waits || self.wait.park(cx).is_ready() {
+            cx.waker().wake_by_ref();
         }
-        drop(coop);
-        self.wait.park(cx)
     }
 
     pub(crate) fn is_waiting(&self) -> bool {

@@ -1,14 +1,16 @@
 use std::fmt;
 use std::future::Future;
+use std::mem;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use stoppable_scope::{Cancelled, WaitPoint};
 use tokio::task::coop::{RestoreOnPending, poll_proceed};
 
-use super::core::{Sending, Unsent};
+use super::core::{NOT_OVER, Sending, Unsent};
 use super::error::SendError;
 use super::shared::Shared;
+use super::waiters::Key;
 use super::wakes::Poller;
 
 /// The future of [`ShutdownQueue::send`](super::ShutdownQueue::send).
@@ -18,8 +20,6 @@ pub struct Send<'a, T> {
     sending: Sending<T>,
     wait: WaitPoint,
 }
-
-const NOT_OVER: &str = "`Send` polled after completion";
 
 /// Nothing in it is ever pinned.
 impl<T> Unpin for Send<'_, T> {}
@@ -32,32 +32,49 @@ impl<'a, T> Send<'a, T> {
 
     /// Leaves the queue: the ticket if it was accepted, else the value; a slot it had passes on.
     pub(crate) fn leave(&mut self) -> Option<Result<u64, Unsent<T>>> {
-        match std::mem::replace(&mut self.sending, Sending::Over) {
+        match mem::replace(&mut self.sending, Sending::Over) {
             Sending::Unsent(unsent) => Some(Err(unsent)),
             Sending::Waiting(key) => self.shared.change(|core, wakes| core.leave_send(key, wakes)),
             Sending::Over => None,
         }
     }
 
-    /// It waits, or there is no room for it now. The error is boxed, so that a ticket comes back in registers.
+    /// There is no room for it now. The error is boxed, so that a ticket comes back in registers.
+    #[inline(never)]
+    fn line_up(&mut self, cx: &mut Context<'_>) -> Poll<Result<u64, Box<SendError<T>>>> {
+        let Self { shared, sending, .. } = self;
+        let sent =
+            shared.line_up(cx.waker(), |core, waker, wakes| core.send_or_line_up(sending, waker, wakes));
+        self.sent_or_parked(sent, cx)
+    }
+
+    /// It has its place in the line: keeps it, or has a slot by now, or was turned away.
     #[inline(never)]
     fn poll_waiting(
         &mut self,
+        key: Key,
         coop: RestoreOnPending,
         cx: &mut Context<'_>,
     ) -> Poll<Result<u64, Box<SendError<T>>>> {
-        let waker = cx.waker();
-        let poller = match self.sending {
-            Sending::Waiting(_) => Poller::new(waker),
-            Sending::Unsent(_) | Sending::Over => Poller::with_clone(waker),
-        };
-        let sending = &mut self.sending;
-        let step = self.shared.step(poller, |core, poller, wakes| core.poll_send(sending, poller, wakes));
-        if let Poll::Ready(sent) = step {
-            coop.made_progress();
+        let sent = self
+            .shared
+            .step(Poller::new(cx.waker()), |core, poller, wakes| core.poll_waiting_send(key, poller, wakes));
+        if sent.is_ready() {
+            mem::forget(coop);
+        }
+        self.sent_or_parked(sent, cx)
+    }
+
+    #[inline]
+    fn sent_or_parked(
+        &mut self,
+        sent: Poll<Result<u64, T>>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<u64, Box<SendError<T>>>> {
+        if let Poll::Ready(sent) = sent {
+            self.sending = Sending::Over;
             return Poll::Ready(sent.map_err(|value| Box::new(SendError::ShutDown(value))));
         }
-        drop(coop);
         ready!(self.wait.park(cx));
         // A request has come meanwhile.
         Pin::new(self).poll(cx).map_err(Box::new)
@@ -90,14 +107,20 @@ impl<T> Future for Send<'_, T> {
             Poll::Ready(Ok(())) => {}
             asked => return this.give_way(asked).map_err(|error| *error),
         }
-        let coop = ready!(poll_proceed(cx));
-        if matches!(this.sending, Sending::Unsent(_)) && !this.shared.hints.is_full() {
-            if let Some(ticket) = this.shared.send_now(&mut this.sending) {
-                coop.made_progress();
-                return Poll::Ready(Ok(ticket.get()));
-            }
+        if matches!(this.sending, Sending::Unsent(_)) && this.shared.hints.is_full() {
+            return this.line_up(cx).map_err(|error| *error);
         }
-        this.poll_waiting(coop, cx).map_err(|error| *error)
+        let coop = ready!(poll_proceed(cx));
+        if let Sending::Waiting(key) = this.sending {
+            return this.poll_waiting(key, coop, cx).map_err(|error| *error);
+        }
+        if let Some(ticket) = this.shared.send_now(&mut this.sending) {
+            // It is over, so what it took from the budget is not given back.
+            mem::forget(coop);
+            return Poll::Ready(Ok(ticket.get()));
+        }
+        drop(coop);
+        this.line_up(cx).map_err(|error| *error)
     }
 }
 

@@ -19,7 +19,7 @@ use super::join_report::JoinReport;
 use super::lease::Lease;
 use super::store::{Order, Tag};
 use super::waiters::Key;
-use super::wakes::{Poller, Wakes, shrug_off};
+use super::wakes::{Poller, Wakes, discard, shrug_off};
 use crate::sync::{AtomicUsize, Mutex, Ordering};
 
 pub(crate) type Sink<T> = Box<dyn Fn(DeadLetter<T>) + Send + Sync>;
@@ -198,13 +198,29 @@ impl<T> Shared<T> {
         let mut wakes = Wakes::new();
         let mut state = self.state.lock();
         let State { core, lease } = &mut *state;
-        let taken = core.recv_now(key, &mut wakes)?;
-        self.hints.set(core.is_dry(), core.is_full());
+        // First, since an atomic waits for all that was written before it. It can go unused: it is not the last.
         let lease = match lease {
             Some(lease) => Arc::clone(lease),
             None => self.renew(lease),
         };
+        let taken = core.recv_now(key, &mut wakes)?;
+        self.hints.set(core.is_dry(), core.is_full());
         Ok(Item::new(lease, taken))
+    }
+
+    /// A change that begins a wait if it has to. That is likely, so the waker is cloned first, and one look does.
+    #[inline]
+    pub(crate) fn line_up<R>(
+        &self,
+        waker: &Waker,
+        change: impl FnOnce(&mut Core<T>, &mut Option<Waker>, &mut Wakes) -> R,
+    ) -> R {
+        let mut clone = Some(waker.clone());
+        let result = self.change(|core, wakes| change(core, &mut clone, wakes));
+        if clone.is_some() {
+            discard(clone);
+        }
+        result
     }
 
     #[cold]

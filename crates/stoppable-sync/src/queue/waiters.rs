@@ -50,24 +50,28 @@ impl<W> Waiters<W> {
     }
 
     /// Adds a waiter at the end of [`Line::Waiting`].
+    #[inline(always)]
     pub(crate) fn insert(&mut self, waiter: W) -> Key {
-        let node = Node { waiter: Some(waiter), line: Line::Out, prev: NIL, next: NIL };
-        let at = match self.vacant {
-            NIL => {
-                self.nodes.push(node);
-                self.nodes.len() - 1
-            }
-            at => {
-                self.vacant = self.nodes[at].next;
-                self.nodes[at] = node;
-                at
-            }
-        };
+        if self.vacant == NIL {
+            self.add_node();
+        }
+        let at = self.vacant;
+        let node = &mut self.nodes[at];
+        self.vacant = node.next;
+        node.next = NIL;
+        node.waiter = Some(waiter);
         self.link(at, Line::Waiting);
         Key(at)
     }
 
+    #[cold]
+    fn add_node(&mut self) {
+        self.vacant = self.nodes.len();
+        self.nodes.push(Node { waiter: None, line: Line::Out, prev: NIL, next: NIL });
+    }
+
     /// Takes the waiter out of its line and of the slab. `None` if that was done before.
+    #[inline(always)]
     pub(crate) fn remove(&mut self, key: Key) -> Option<W> {
         let waiter = self.nodes.get_mut(key.0)?.waiter.take()?;
         self.unlink(key.0);
@@ -77,6 +81,7 @@ impl<W> Waiters<W> {
     }
 
     /// Moves the waiter to the end of `line`.
+    #[inline]
     pub(crate) fn shift(&mut self, key: Key, line: Line) {
         self.unlink(key.0);
         self.link(key.0, line);

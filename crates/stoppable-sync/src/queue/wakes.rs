@@ -1,6 +1,6 @@
 //! Wakers are foreign code: they are cloned, woken and dropped only while the lock is not held.
 
-use std::mem::{self, ManuallyDrop};
+use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::Waker;
 
@@ -32,12 +32,16 @@ impl Wakes {
 
     #[inline]
     pub(crate) fn push(&mut self, waker: Option<Waker>) {
-        let Some(waker) = waker else { return };
         if self.0.first.is_none() {
-            self.0.first = Some(waker);
+            self.0.first = waker;
         } else {
-            self.0.more.get_or_insert_default().wakers.push(waker);
+            self.push_more(waker);
         }
+    }
+
+    #[cold]
+    fn push_more(&mut self, waker: Option<Waker>) {
+        self.0.more.get_or_insert_default().wakers.extend(waker);
     }
 
     /// Takes the waker of a record that is gone.
@@ -52,13 +56,25 @@ impl Wakes {
 
     #[inline(never)]
     fn wake_each(&mut self) {
-        let Collected { first, more } = mem::take(&mut *self.0);
-        let More { wakers, retired } = more.map_or_else(More::default, |more| *more);
-        for waker in first.into_iter().chain(wakers) {
-            shrug_off("a waker panicked", || waker.wake());
+        if let Some(first) = self.0.first.take() {
+            wake(first);
         }
-        discard(retired);
+        if let Some(more) = self.0.more.take() {
+            more.wake_each();
+        }
     }
+}
+
+impl More {
+    #[cold]
+    fn wake_each(self) {
+        self.wakers.into_iter().for_each(wake);
+        discard(self.retired);
+    }
+}
+
+fn wake(waker: Waker) {
+    shrug_off("a waker panicked", || waker.wake());
 }
 
 /// Wakes all, in order. A waker that panics does not keep the next one from being woken.
@@ -72,11 +88,15 @@ impl Drop for Wakes {
 }
 
 /// Runs foreign code whose panic must not reach whoever happens to be here.
-#[cold]
 pub(crate) fn shrug_off(what: &'static str, foreign: impl FnOnce()) {
     if catch_unwind(AssertUnwindSafe(foreign)).is_err() {
-        tracing::error!("{what}; the queue goes on");
+        go_on(what);
     }
+}
+
+#[cold]
+fn go_on(what: &'static str) {
+    tracing::error!("{what}; the queue goes on");
 }
 
 /// Drops a waker, which may be foreign code too.
@@ -100,11 +120,6 @@ pub(crate) struct NeedsClone;
 impl<'a> Poller<'a> {
     pub(crate) fn new(waker: &'a Waker) -> Self {
         Self { waker, spare: None }
-    }
-
-    /// For a wait that is not on record, and so sure to need the clone if it is not over.
-    pub(crate) fn with_clone(waker: &'a Waker) -> Self {
-        Self { waker, spare: Some(waker.clone()) }
     }
 
     /// Outside the lock only.

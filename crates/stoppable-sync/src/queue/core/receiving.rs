@@ -81,26 +81,24 @@ impl<T> Core<T> {
         true
     }
 
-    /// Gets or keeps a place in the line. Ready: there is something, or there will be nothing.
-    pub(crate) fn poll_line(&mut self, key: &mut Option<Key>, poller: &mut Poller<'_>) -> Step<()> {
-        if let Some(known) = *key {
-            return match self.receivers.get(known) {
-                Some((Line::Waiting, receiver)) => match poller.register(&mut receiver.waker) {
-                    Ok(()) => Step::Pending,
-                    Err(NeedsClone) => Step::NeedsClone,
-                },
-                _ => Step::Ready(()),
-            };
-        }
+    /// A place at the end of the line, which takes the waker. `None`: there is something, or there will be
+    /// nothing.
+    #[inline]
+    pub(crate) fn line_up_to_recv(&mut self, waker: &mut Option<Waker>) -> Option<Key> {
         if !self.is_dry() {
-            return Step::Ready(());
+            return None;
         }
-        match poller.take_clone() {
-            Ok(waker) => {
-                *key = Some(self.receivers.insert(Receiver { waker: Some(waker), want: 1, promised: 0 }));
-                Step::Pending
-            }
-            Err(NeedsClone) => Step::NeedsClone,
+        Some(self.receivers.insert(Receiver { waker: waker.take(), want: 1, promised: 0 }))
+    }
+
+    /// Keeps its place in the line. Ready: there is something, or there will be nothing.
+    pub(crate) fn stay_in_line(&mut self, key: Key, poller: &mut Poller<'_>) -> Step<()> {
+        match self.receivers.get(key) {
+            Some((Line::Waiting, receiver)) => match poller.register(&mut receiver.waker) {
+                Ok(()) => Step::Pending,
+                Err(NeedsClone) => Step::NeedsClone,
+            },
+            _ => Step::Ready(()),
         }
     }
 

@@ -1,9 +1,9 @@
 //! Values on their way in.
 
 use std::num::NonZeroU64;
-use std::task::Waker;
+use std::task::{Poll, Waker};
 
-use super::{Core, Offer, Phase, Sender, Sending, Step, Unsent};
+use super::{Core, NOT_OVER, Offer, Phase, Sender, Sending, Step, Unsent};
 use crate::queue::error::{TryReserveError, TrySendError};
 use crate::queue::waiters::{Key, Line};
 use crate::queue::wakes::{NeedsClone, Poller, Wakes};
@@ -44,61 +44,57 @@ impl<T> Core<T> {
     }
 
     /// The ticket, if there is room for a value that is not sent.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn send_now(&mut self, sending: &mut Sending<T>, wakes: &mut Wakes) -> Option<NonZeroU64> {
         self.room().ok()?;
         let unsent = sending.take_unsent()?;
         NonZeroU64::new(self.admit_behind_granted(unsent, wakes))
     }
 
-    pub(crate) fn poll_send(
+    /// The ticket, or a place at the end of the line, which takes the waker.
+    pub(crate) fn send_or_line_up(
         &mut self,
         sending: &mut Sending<T>,
+        waker: &mut Option<Waker>,
+        wakes: &mut Wakes,
+    ) -> Poll<Result<u64, T>> {
+        if let Some(ticket) = self.send_now(sending, wakes) {
+            return Poll::Ready(Ok(ticket.get()));
+        }
+        let unsent = sending.take_unsent().expect(NOT_OVER);
+        if self.phase != Phase::Open {
+            return Poll::Ready(Err(unsent.value));
+        }
+        *sending = Sending::Waiting(self.line_up(Offer::Value(unsent), waker.take()));
+        Poll::Pending
+    }
+
+    /// Keeps its place in the line until it has a slot, or is turned away.
+    pub(crate) fn poll_waiting_send(
+        &mut self,
+        key: Key,
         poller: &mut Poller<'_>,
         wakes: &mut Wakes,
     ) -> Step<Result<u64, T>> {
-        if let Some(ticket) = self.send_now(sending, wakes) {
-            return Step::Ready(Ok(ticket.get()));
+        if let Some((Line::Waiting, sender)) = self.senders.get(key) {
+            return match poller.register(&mut sender.waker) {
+                Ok(()) => Step::Pending,
+                Err(NeedsClone) => Step::NeedsClone,
+            };
         }
-        match std::mem::replace(sending, Sending::Over) {
-            Sending::Unsent(unsent) if self.phase != Phase::Open => Step::Ready(Err(unsent.value)),
-            Sending::Unsent(unsent) => match poller.take_clone() {
-                Ok(waker) => {
-                    let offer = Offer::Value(unsent);
-                    *sending = Sending::Waiting(self.line_up(offer, waker));
-                    Step::Pending
-                }
-                Err(NeedsClone) => {
-                    *sending = Sending::Unsent(unsent);
-                    Step::NeedsClone
-                }
-            },
-            Sending::Waiting(key) => match self.senders.get(key) {
-                Some((Line::Waiting, sender)) => {
-                    *sending = Sending::Waiting(key);
-                    match poller.register(&mut sender.waker) {
-                        Ok(()) => Step::Pending,
-                        Err(NeedsClone) => Step::NeedsClone,
-                    }
-                }
-                _ => {
-                    // Those that were served before it go first.
-                    while self.has_slot(key) {
-                        self.accept_first_granted();
-                    }
-                    let left = self.leave_send(key, wakes).expect(ON_RECORD);
-                    Step::Ready(left.map_err(|unsent| unsent.value))
-                }
-            },
-            Sending::Over => panic!("`Send` polled after completion"),
+        // Those that were served before it go first.
+        while self.has_slot(key) {
+            self.accept_first_granted();
         }
+        let left = self.leave_send(key, wakes).expect(ON_RECORD);
+        Step::Ready(left.map_err(|unsent| unsent.value))
     }
 
     /// To the end of the line.
-    #[cold]
-    pub(super) fn line_up(&mut self, offer: Offer<T>, waker: Waker) -> Key {
+    #[inline]
+    pub(super) fn line_up(&mut self, offer: Offer<T>, waker: Option<Waker>) -> Key {
         self.places += 1;
-        self.senders.insert(Sender { offer, waker: Some(waker), place: self.places })
+        self.senders.insert(Sender { offer, waker, place: self.places })
     }
 
     /// Whether `key` has a slot and its value still with it.
@@ -110,10 +106,13 @@ impl<T> Core<T> {
     pub(crate) fn leave_send(&mut self, key: Key, wakes: &mut Wakes) -> Option<Result<u64, Unsent<T>>> {
         let Sender { offer, waker, .. } = self.senders.remove(key)?;
         wakes.retire(waker);
-        self.pump(wakes);
         match offer {
-            Offer::Value(unsent) => Some(Err(unsent)),
+            // Nothing passes on: it had neither a slot nor a place any more.
             Offer::Accepted(ticket) => Some(Ok(ticket)),
+            Offer::Value(unsent) => {
+                self.pump(wakes);
+                Some(Err(unsent))
+            }
             Offer::Slots(_) => None,
         }
     }

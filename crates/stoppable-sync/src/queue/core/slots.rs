@@ -60,7 +60,7 @@ impl<T> Core<T> {
         let Ok(waker) = poller.take_clone() else {
             return Step::NeedsClone;
         };
-        *key = Some(self.line_up(Offer::Slots(Slots { want, granted: 0, piecemeal: false }), waker));
+        *key = Some(self.line_up(Offer::Slots(Slots { want, granted: 0, piecemeal: false }), Some(waker)));
         self.pump(wakes);
         Step::Pending
     }
@@ -123,7 +123,7 @@ impl<T> Core<T> {
                         return Step::NeedsClone;
                     };
                     let slots = Slots { want: values.len(), granted: 0, piecemeal: true };
-                    *key = Some(self.line_up(Offer::Slots(slots), waker));
+                    *key = Some(self.line_up(Offer::Slots(slots), Some(waker)));
                     return Step::Pending;
                 }
                 while self.accept_first_granted() {}
