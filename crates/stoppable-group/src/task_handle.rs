@@ -132,7 +132,7 @@ impl<T> TaskHandle<T> {
     pub(crate) fn poll_result(&mut self, cx: &mut Context<'_>) -> Poll<Result<T, HandleError>> {
         let result = match &mut self.result {
             Source::Task(task) => match pin!(unconstrained(task)).poll(cx) {
-                Poll::Ready(Ok(Some(result))) => result,
+                Poll::Ready(Ok(Some(result))) => result.map_err(|error| *error),
                 Poll::Ready(Ok(None) | Err(_)) => Err(self.lost()),
                 Poll::Pending if self.node.has_ended() => ready!(self.poll_underway(cx)),
                 Poll::Pending => return Poll::Pending,
@@ -162,7 +162,7 @@ impl<T> TaskHandle<T> {
             std::thread::yield_now();
         }
         match ready!(pin!(unconstrained(task)).poll(cx)) {
-            Ok(Some(result)) => Poll::Ready(result),
+            Ok(Some(result)) => Poll::Ready(result.map_err(|error| *error)),
             Ok(None) | Err(_) => Poll::Ready(Err(self.lost())),
         }
     }

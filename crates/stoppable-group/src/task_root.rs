@@ -39,8 +39,8 @@ where
     span: Option<Box<Span>>,
 }
 
-/// What a task leaves for its handle; nothing where nobody will ask for it.
-pub(crate) type Left<T> = Option<Result<T, HandleError>>;
+/// What a task leaves for its handle; nothing where nobody will ask for it. Small, for each poll of the task moves it.
+pub(crate) type Left<T> = Option<Result<T, Box<HandleError>>>;
 
 #[pin_project(project = Parts)]
 struct Task<F, M> {
@@ -266,7 +266,7 @@ where
             Phase::New => End::NotStarted(Cancelled::new(request)),
         };
         if let Some(Err(error)) = self.finish(end) {
-            self.frame.node().leave_word(Box::new(error));
+            self.frame.node().leave_word(error);
         }
     }
 
@@ -308,7 +308,7 @@ where
 /// What an end comes to for the handle.
 fn left<T>(node: &Node, outcome: &Outcome, value: Option<T>) -> Left<T> {
     match HandleError::of(node.name(), outcome) {
-        Some(error) => Some(Err(error)),
+        Some(error) => Some(Err(Box::new(error))),
         None => value.map(Ok),
     }
 }
