@@ -324,6 +324,14 @@ impl Core {
         self.poll_empty(false, &mut Context::from_waker(Waker::noop())).is_ready()
     }
 
+    /// Cancels a task that was admitted while another had the first success: whoever cancelled the others may have looked
+    /// before it was there.
+    pub(crate) fn catch_up(&self, task: &Arc<Node>) {
+        if self.policy == Policy::FirstSuccess && self.ledger.lock().decided {
+            task.request(Reason::GroupEnded, Origin::Library);
+        }
+    }
+
     pub(crate) fn scope(&self) -> Scope {
         Scope::of(Arc::clone(&self.node))
     }

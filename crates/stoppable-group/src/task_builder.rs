@@ -329,6 +329,7 @@ impl NewTask {
         if kind.is_service() {
             core.add_service(&node);
         }
+        core.catch_up(&node);
         Ok(node)
     }
 }

@@ -460,3 +460,23 @@ async fn a_loser_knows_who_won() {
     .await
     .unwrap();
 }
+
+// Who comes at the very moment of the success is cancelled like those who were there.
+#[test]
+fn a_task_spawned_while_another_succeeds_does_not_hold_the_group_open() {
+    let [_, four] = runtimes();
+    for _ in 0..500 {
+        let run = TaskGroup::builder().policy(Policy::FirstSuccess).run(|group| async move {
+            let spawner = group.clone();
+            group.spawn(async { ok(()) });
+            for _ in 0..40 {
+                spawner.spawn(pending::<()>());
+            }
+            ok(())
+        });
+        let spawned = four.spawn(run);
+        four.block_on(async {
+            tokio::time::timeout(secs(20), spawned).await.expect("a task was missed").unwrap().unwrap();
+        });
+    }
+}
